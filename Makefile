@@ -1,0 +1,181 @@
+# isorun: one non-recursive Makefile. Everything built goes to build/ (build/asan/, build/ubsan/ for
+# those modes). `make help` lists the targets.
+
+MODE    ?= release
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CC      ?= cc
+
+BUILD := build$(if $(filter-out release,$(MODE)),/$(MODE))
+OBJ   := $(BUILD)/obj
+GEN   := $(BUILD)/gen
+
+# `make V=1` shows the commands.
+Q := $(if $(V),,@)
+
+# --- flags -----------------------------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
+            -Wno-missing-field-initializers $(if $(CI),-Werror)
+CPPFLAGS += -D_GNU_SOURCE -I. -I$(GEN)
+CFLAGS   ?= -O2 -g
+BASE     := -std=gnu11 $(WARNINGS) -MMD -MP
+HARDEN   := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIC
+LDHARDEN := -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed
+
+SANITIZE_asan    := -fsanitize=address -fno-omit-frame-pointer
+SANITIZE_ubsan   := -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANITIZE         := $(SANITIZE_$(MODE))
+ifeq ($(MODE),release)
+HARDEN   += -D_FORTIFY_SOURCE=2
+endif
+
+ALL_CFLAGS := $(CFLAGS) $(BASE) $(HARDEN) $(SANITIZE)
+
+# Code that runs without libc: raw system calls only, nothing that the compiler might call for.
+FREE_CFLAGS := $(CFLAGS) $(BASE) -fPIC -ffreestanding -fno-stack-protector -fcf-protection=none \
+               -fno-tree-loop-distribute-patterns -fno-sanitize=all
+INIT_CFLAGS := -Os $(BASE) -ffreestanding -fno-stack-protector -fcf-protection=none -fno-pie \
+               -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns
+INIT_LDFLAGS := -static -no-pie -nostdlib -Wl,--build-id=none -Wl,-z,noseparate-code \
+                -Wl,-z,noexecstack -s
+
+# Start-up is most of a short run, so the program is linked statically where its libraries can be
+# (docs/decisions/003-static-program.md). Debian has no static cJSON: `make deps` builds one.
+STATIC_CJSON := build/deps/libcjson.a
+STATIC ?= $(if $(filter release,$(MODE)),$(if $(wildcard $(STATIC_CJSON)),1))
+LIBS         := -lcap -lcjson -lnettle
+ifeq ($(STATIC),1)
+PROGRAM_LINK := -static-pie
+PROGRAM_LIBS := -lcap $(STATIC_CJSON) -lnettle
+else
+PROGRAM_LINK := -pie
+PROGRAM_LIBS := $(LIBS)
+endif
+
+# --- sources ---------------------------------------------------------------------------------------
+
+LIB_SOURCES := $(wildcard runner/base/*.c) $(wildcard sandbox/*.c) \
+               $(filter-out $(wildcard runner/cli_*.c),$(wildcard runner/*.c)) \
+               $(wildcard policy/*.c) $(wildcard audit/*.c)
+CLI_SOURCES := $(wildcard runner/cli_*.c)
+TEST_SOURCES := $(wildcard tests/test_*.c)
+PROBE_SOURCES := $(wildcard integration/probes/*.c)
+
+LIB_OBJECTS := $(LIB_SOURCES:%.c=$(OBJ)/%.o) $(OBJ)/sandbox/init/init_image.o
+CLI_OBJECTS := $(CLI_SOURCES:%.c=$(OBJ)/%.o)
+TESTS       := $(TEST_SOURCES:tests/%.c=$(BUILD)/tests/%)
+PROBES      := $(PROBE_SOURCES:integration/probes/%.c=$(BUILD)/probes/%)
+
+.PHONY: all
+all: $(BUILD)/isorun $(BUILD)/libisorun.so
+
+-include $(shell find $(OBJ) $(GEN) $(BUILD)/tests $(BUILD)/probes -name '*.d' 2>/dev/null)
+
+# --- library and program ---------------------------------------------------------------------------
+
+$(BUILD)/isorun: $(CLI_OBJECTS) $(BUILD)/libisorun.a
+	$(CC) $(PROGRAM_LINK) $(SANITIZE) $(LDHARDEN) $(LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
+
+$(BUILD)/libisorun.a: $(LIB_OBJECTS)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(BUILD)/libisorun.so: $(LIB_OBJECTS) runner/isorun.map
+	$(CC) -shared $(SANITIZE) $(LDHARDEN) $(LDFLAGS) -Wl,-soname,libisorun.so.0 \
+		-Wl,--version-script=runner/isorun.map -o $@ $(LIB_OBJECTS) $(LIBS)
+
+$(OBJ)/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+
+# After clone this shares the parent's memory; see sandbox/child.h.
+$(OBJ)/sandbox/child.o: sandbox/child.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(FREE_CFLAGS) -c -o $@ $<
+
+$(OBJ)/sandbox/init/init_image.o: sandbox/init/init_image.S $(BUILD)/isorun-init
+	@mkdir -p $(@D)
+	$(Q)$(CC) -c -DINIT_PATH='"$(BUILD)/isorun-init"' -o $@ $<
+
+$(BUILD)/isorun-init: sandbox/init/init.c
+	@mkdir -p $(@D) $(OBJ)/sandbox/init
+	$(Q)$(CC) $(CPPFLAGS) $(INIT_CFLAGS) -MF $(OBJ)/sandbox/init/init.d -MT $@ $(INIT_LDFLAGS) -o $@ $<
+
+# --- computed at build time ------------------------------------------------------------------------
+
+$(OBJ)/sandbox/embedded.o: $(GEN)/seccomp_default.inc $(GEN)/loopback.inc
+
+$(GEN)/seccomp_default.inc: $(GEN)/gen_seccomp
+	$(Q)$< > $@.tmp && mv $@.tmp $@
+
+$(GEN)/loopback.inc: $(GEN)/gen_loopback
+	$(Q)$< > $@.tmp && mv $@.tmp $@
+
+$(GEN)/gen_seccomp: sandbox/gen/gen_seccomp.c sandbox/seccomp_profile.c sandbox/seccomp_profile.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $(filter %.c,$^) -lseccomp
+
+$(GEN)/gen_loopback: sandbox/gen/gen_loopback.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lmnl
+
+# --- tests -----------------------------------------------------------------------------------------
+
+$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -o $@ $< $(BUILD)/libisorun.a $(LIBS) -lcmocka
+
+# Probes run inside the sandbox and inside the test machine: static, so that they need nothing.
+$(BUILD)/probes/%: integration/probes/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -O1 -g $(BASE) -MF $@.d -static -pthread -o $@ $<
+
+.PHONY: deps unit integration test demo lint format clean help install check-programs
+deps:
+	.ci/deps
+
+check-programs: all $(TESTS) $(PROBES)
+
+unit: $(TESTS)
+	tests/run_unit $(BUILD)
+
+integration: check-programs
+	integration/run_all $(BUILD)
+
+test: deps
+	$(MAKE) check-programs
+	tests/run_tests $(BUILD)
+
+demo: deps
+	$(MAKE) all
+	integration/demo $(BUILD)
+
+lint:
+	.ci/lint $(BUILD)
+
+format:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+# --- installation ----------------------------------------------------------------------------------
+
+install: all
+	install -D -m 755 $(BUILD)/isorun $(DESTDIR)$(PREFIX)/bin/isorun
+	install -D -m 755 $(BUILD)/libisorun.so $(DESTDIR)$(PREFIX)/lib/libisorun.so.0
+	ln -sf libisorun.so.0 $(DESTDIR)$(PREFIX)/lib/libisorun.so
+	install -D -m 644 runner/isorun.h $(DESTDIR)$(PREFIX)/include/isorun.h
+	install -D -m 644 docs/receipt.schema.json $(DESTDIR)$(PREFIX)/share/isorun/receipt.schema.json
+
+clean:
+	rm -rf build
+
+help:
+	@echo 'make                 build/isorun and build/libisorun.so'
+	@echo 'make deps            install the Debian packages that are missing (needs root)'
+	@echo 'make demo            set up, then compile and test isorun itself inside isorun'
+	@echo 'make test            set up, then all unit and integration tests'
+	@echo 'make unit            unit tests only'
+	@echo 'make integration     integration tests on this kernel only'
+	@echo 'make lint            style, layers, headers, static analysis'
+	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'
+	@echo 'MODE=asan|ubsan      build with a sanitizer, in build/asan or build/ubsan'

@@ -1,0 +1,81 @@
+/* Control files of procfs and cgroupfs take one write each and report errors there, not at close. */
+#include "runner/base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/base/cleanup.h"
+
+int iso_fd_close(int fd)
+{
+	if (fd >= 0) {
+		int saved = errno;
+		(void)close(fd); /* nothing can be done, and Linux closes it even on error */
+		errno = saved;
+	}
+	return -1;
+}
+
+int iso_fd_above_stdio(int fd)
+{
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	iso_fd_close(fd);
+	return moved;
+}
+
+int iso_fd_write_all(int fd, const void *data, size_t size)
+{
+	const char *cursor = data;
+	while (size > 0) {
+		ssize_t count = write(fd, cursor, size);
+		if (count < 0) {
+			if (errno == EINTR)
+				continue;
+			return -1;
+		}
+		cursor += count;
+		size -= (size_t)count;
+	}
+	return 0;
+}
+
+ssize_t iso_fd_read_small(int dir_fd, const char *path, char *buffer, size_t size)
+{
+	ISO_AUTO_CLOSE int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	size_t length = 0;
+	for (;;) {
+		ssize_t count = read(fd, buffer + length, size - length);
+		if (count < 0) {
+			if (errno == EINTR)
+				continue;
+			return -1;
+		}
+		length += (size_t)count;
+		if (length == size) {
+			errno = EFBIG;
+			return -1;
+		}
+		if (count == 0)
+			break;
+	}
+	buffer[length] = '\0';
+	return (ssize_t)length;
+}
+
+int iso_fd_write_control(int dir_fd, const char *path, const char *text)
+{
+	ISO_AUTO_CLOSE int fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	ssize_t count;
+	do {
+		count = write(fd, text, strlen(text));
+	} while (count < 0 && errno == EINTR);
+	return count < 0 ? -1 : 0;
+}

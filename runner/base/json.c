@@ -1,0 +1,131 @@
+/*
+ * cJSON keeps numbers as doubles; integers are therefore added as raw text. Every cJSON_Add…
+ * function accepts a NULL object and answers NULL, which is how one failure carries to the end.
+ */
+#include "runner/base/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner/base/cleanup.h"
+#include "runner/base/error.h"
+#include "runner/base/utf8.h"
+
+static cJSON *note(struct iso_json *json, cJSON *item)
+{
+	if (item == NULL)
+		json->failed = true;
+	return item;
+}
+
+/* A string value, valid UTF-8 whatever `text` is. */
+static cJSON *new_text(struct iso_json *json, const char *text)
+{
+	if (text == NULL)
+		return note(json, cJSON_CreateNull());
+	size_t length = strlen(text);
+	if (iso_utf8_is_text((const uint8_t *)text, length))
+		return note(json, cJSON_CreateString(text));
+	ISO_AUTO_FREE char *replaced = iso_utf8_replace((const uint8_t *)text, length);
+	return note(json, replaced == NULL ? NULL : cJSON_CreateString(replaced));
+}
+
+/* Hand `item` to `object`; on failure it is freed here. */
+static void attach(struct iso_json *json, cJSON *object, const char *name, cJSON *item)
+{
+	if (item == NULL)
+		return;
+	if (!cJSON_AddItemToObject(object, name, item)) {
+		cJSON_Delete(item);
+		json->failed = true;
+	}
+}
+
+cJSON *iso_json_begin(struct iso_json *json)
+{
+	json->failed = false;
+	return note(json, cJSON_CreateObject());
+}
+
+void iso_json_add_text(struct iso_json *json, cJSON *object, const char *name, const char *text)
+{
+	attach(json, object, name, new_text(json, text));
+}
+
+void iso_json_add_u64(struct iso_json *json, cJSON *object, const char *name, uint64_t value)
+{
+	char digits[24];
+	snprintf(digits, sizeof(digits), "%" PRIu64, value);
+	note(json, cJSON_AddRawToObject(object, name, digits));
+}
+
+void iso_json_add_i64(struct iso_json *json, cJSON *object, const char *name, int64_t value)
+{
+	char digits[24];
+	snprintf(digits, sizeof(digits), "%" PRId64, value);
+	note(json, cJSON_AddRawToObject(object, name, digits));
+}
+
+void iso_json_add_thousandths(struct iso_json *json, cJSON *object, const char *name,
+			      int64_t thousandths)
+{
+	char digits[32];
+	snprintf(digits, sizeof(digits), "%" PRId64 ".%03d", thousandths / 1000,
+		 (int)(thousandths % 1000));
+	note(json, cJSON_AddRawToObject(object, name, digits));
+}
+
+void iso_json_add_bool(struct iso_json *json, cJSON *object, const char *name, bool value)
+{
+	note(json, cJSON_AddBoolToObject(object, name, value));
+}
+
+void iso_json_add_null(struct iso_json *json, cJSON *object, const char *name)
+{
+	note(json, cJSON_AddNullToObject(object, name));
+}
+
+void iso_json_add_strv(struct iso_json *json, cJSON *object, const char *name, char *const *items)
+{
+	cJSON *array = note(json, cJSON_AddArrayToObject(object, name));
+	for (; items != NULL && *items != NULL && array != NULL; items++) {
+		cJSON *item = new_text(json, *items);
+		if (item != NULL && !cJSON_AddItemToArray(array, item)) {
+			cJSON_Delete(item);
+			json->failed = true;
+		}
+	}
+}
+
+cJSON *iso_json_add_object(struct iso_json *json, cJSON *object, const char *name)
+{
+	return note(json, cJSON_AddObjectToObject(object, name));
+}
+
+cJSON *iso_json_add_array(struct iso_json *json, cJSON *object, const char *name)
+{
+	return note(json, cJSON_AddArrayToObject(object, name));
+}
+
+cJSON *iso_json_append_object(struct iso_json *json, cJSON *array)
+{
+	cJSON *object = note(json, cJSON_CreateObject());
+	if (object != NULL && !cJSON_AddItemToArray(array, object)) {
+		cJSON_Delete(object);
+		json->failed = true;
+		return NULL;
+	}
+	return object;
+}
+
+int iso_json_end(struct iso_json *json, cJSON *root, char **ret_text, struct iso_error *err)
+{
+	char *text = json->failed ? NULL : cJSON_PrintUnformatted(root);
+	cJSON_Delete(root);
+	if (text == NULL)
+		return iso_error_nomem(err);
+	*ret_text = text;
+	return 0;
+}

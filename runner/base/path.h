@@ -1,0 +1,17 @@
+/* Lexical work on absolute paths; nothing here touches the file system. Thread-safe. */
+#ifndef ISORUN_BASE_PATH_H
+#define ISORUN_BASE_PATH_H
+
+#include <stdbool.h>
+
+/* True when `path` is absolute and holds no empty, "." or ".." component and no trailing slash. */
+bool iso_path_is_normal(const char *path);
+
+/* True when `path` is `root` or lies below it; both normal ("/" is above everything). */
+bool iso_path_is_beneath(const char *path, const char *root);
+
+/* A normal copy of the absolute `path`: empty and "." components removed. NULL when it is relative,
+ * holds a ".." (which only the file system can resolve), or memory is out. */
+char *iso_path_normalise(const char *path);
+
+#endif

@@ -1,0 +1,63 @@
+/* Dispatch on the first word. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/cli.h"
+
+static const struct {
+	const char *name;
+	int (*main)(char **argv);
+} commands[] = {
+	{"run", cli_run},   {"plan", cli_plan},	  {"doctor", cli_doctor},
+	{"help", cli_help}, {"--help", cli_help}, {"-h", cli_help},
+};
+
+/* A descriptor that we open must not become somebody's standard stream. */
+static void open_standard_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd)
+			_exit(CLI_EXIT_FAILED);
+	}
+}
+
+void cli_print_error(const struct iso_error *err)
+{
+	if (err->hint[0] != '\0')
+		fprintf(stderr, "isorun: %s\n  %s\n", err->message, err->hint);
+	else
+		fprintf(stderr, "isorun: %s\n", err->message);
+}
+
+int cli_print_line(const char *text)
+{
+	if (printf("%s\n", text) < 0 || fflush(stdout) != 0) {
+		fprintf(stderr, "isorun: write standard output: %s\n", strerror(errno));
+		return CLI_EXIT_FAILED;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	open_standard_streams();
+	signal(SIGPIPE, SIG_IGN); /* a reader that leaves is an error value, not our end */
+	if (argc < 2) {
+		(void)cli_help((char *[]){NULL});
+		return CLI_EXIT_FAILED;
+	}
+	if (strcmp(argv[1], "--version") == 0)
+		return cli_print_line("isorun " ISORUN_VERSION);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].main(argv + 2);
+	}
+	fprintf(stderr, "isorun: there is no command \"%s\"\n  isorun help lists the commands\n",
+		argv[1]);
+	return CLI_EXIT_FAILED;
+}

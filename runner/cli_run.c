@@ -1,0 +1,232 @@
+/*
+ * `isorun run` and `isorun plan`.
+ *
+ * The receipt is written after everything has ended, to a fresh file that then takes the name: what
+ * a payload may have planted there (a link, a FIFO) is replaced and never written through.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/base/cleanup.h"
+#include "runner/base/error.h"
+#include "runner/base/fd.h"
+#include "runner/base/parse.h"
+#include "runner/cli.h"
+
+/* Where the receipt goes, opened before anything runs. */
+struct receipt_sink {
+	int dir_fd;	  /* owned; directory of the file, or -1 */
+	const char *name; /* in that directory */
+	int fd;		  /* borrowed; for fd:N, else -1 */
+};
+
+static int open_sink(const char *receipt, struct receipt_sink *ret_sink, struct iso_error *err)
+{
+	*ret_sink = (struct receipt_sink){.dir_fd = -1, .fd = -1};
+	if (receipt == NULL)
+		return 0;
+	if (strncmp(receipt, "fd:", 3) == 0) {
+		uint64_t number;
+		if (iso_parse_u64_range(receipt + 3, 0, INT32_MAX, &number) < 0 ||
+		    fcntl((int)number, F_GETFD) < 0)
+			return iso_error_set(err, ISO_ERR_INVALID, 0,
+					     "write the receipt to \"%s\": it is no open descriptor",
+					     receipt);
+		ret_sink->fd = (int)number;
+		return 0;
+	}
+	const char *slash = strrchr(receipt, '/');
+	ISO_AUTO_FREE char *directory =
+		slash == NULL ? strdup(".")
+			      : strndup(receipt, slash == receipt ? 1 : (size_t)(slash - receipt));
+	if (directory == NULL)
+		return iso_error_nomem(err);
+	ret_sink->name = slash == NULL ? receipt : slash + 1;
+	ret_sink->dir_fd = iso_fd_above_stdio(open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC));
+	if (ret_sink->dir_fd < 0 || *ret_sink->name == '\0' ||
+	    faccessat(ret_sink->dir_fd, ".", W_OK, AT_EACCESS) < 0)
+		return iso_error_set(err, ISO_ERR_INVALID, *ret_sink->name == '\0' ? EISDIR : errno,
+				     "write the receipt to \"%s\"", receipt);
+	return 0;
+}
+
+static int write_text(int fd, const char *text)
+{
+	return iso_fd_write_all(fd, text, strlen(text)) < 0 || iso_fd_write_all(fd, "\n", 1) < 0 ? -1
+												  : 0;
+}
+
+static int write_fresh_file(const struct receipt_sink *sink, const char *json)
+{
+	char temporary[64];
+	uint64_t random;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -1;
+	snprintf(temporary, sizeof(temporary), ".isorun-receipt-%016" PRIx64, random);
+	ISO_AUTO_CLOSE int fd = openat(sink->dir_fd, temporary,
+				       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -1;
+	if (write_text(fd, json) < 0 ||
+	    renameat(sink->dir_fd, temporary, sink->dir_fd, sink->name) < 0) {
+		int saved = errno;
+		(void)unlinkat(sink->dir_fd, temporary, 0); /* the first error is the one to tell */
+		errno = saved;
+		return -1;
+	}
+	return 0;
+}
+
+/* The receipt to its sink and, with --json, to standard output. 0, or -1 after a message. */
+static int deliver_receipt(const struct cli_run *run, const struct receipt_sink *sink,
+			   const iso_result *result)
+{
+	if (!run->json && sink->fd < 0 && sink->dir_fd < 0)
+		return 0;
+	struct iso_error err = {0};
+	ISO_AUTO_FREE char *json = NULL;
+	int failed = 0;
+	if (iso_result_receipt(result, &json, &err) < 0)
+		failed = -1;
+	if (json != NULL && run->json && write_text(STDOUT_FILENO, json) < 0)
+		failed = iso_error_set(&err, ISO_ERR_SYSTEM, errno,
+				       "write the receipt to standard output");
+	if (json != NULL && sink->fd >= 0 && write_text(sink->fd, json) < 0)
+		failed = iso_error_set(&err, ISO_ERR_SYSTEM, errno, "write the receipt to fd %d",
+				       sink->fd);
+	if (json != NULL && sink->dir_fd >= 0 && write_fresh_file(sink, json) < 0)
+		failed = iso_error_set(&err, ISO_ERR_SYSTEM, errno, "write the receipt \"%s\"",
+				       sink->name);
+	if (failed < 0)
+		cli_print_error(&err);
+	return failed;
+}
+
+/* A plain exit code speaks for itself; every other end gets a message, without its class. */
+static void report_end(const struct cli_run *run, const iso_result *result)
+{
+	const struct iso_error *reason = iso_result_error(result);
+	enum iso_status status = iso_result_status(result);
+	if (reason == NULL)
+		return;
+	bool about_command = status == ISO_STATUS_FAILED || status == ISO_STATUS_SIGNALED ||
+			     status == ISO_STATUS_TIMED_OUT || status == ISO_STATUS_MEMORY_LIMIT ||
+			     status == ISO_STATUS_CANCELLED;
+	if (about_command && (run->quiet || (status == ISO_STATUS_FAILED && reason->hint[0] == '\0')))
+		return;
+	struct iso_error plain = *reason;
+	const char *text = strstr(reason->message, ": ");
+	if (text != NULL)
+		snprintf(plain.message, sizeof(plain.message), "%s", text + 2);
+	cli_print_error(&plain);
+}
+
+/* From here on these end the run cleanly; ignored ones (nohup) stay ignored. */
+static int open_cancel_signals(struct iso_error *err)
+{
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGQUIT);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	int fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (fd < 0)
+		iso_error_set(err, ISO_ERR_SYSTEM, errno, "open a signalfd");
+	return fd;
+}
+
+static int run_request(struct cli_run *run, const struct receipt_sink *sink)
+{
+	struct iso_error err = {0};
+	iso_engine *engine = NULL;
+	iso_result *result = NULL;
+	ISO_AUTO_CLOSE int cancel_fd = open_cancel_signals(&err);
+	run->request.cancel_fd = cancel_fd;
+	run->request.stdout_fd = run->json ? -1 : STDOUT_FILENO;
+	run->request.stderr_fd = run->json ? -1 : STDERR_FILENO;
+	int made = -1;
+	if (cancel_fd >= 0 && iso_engine_new(&engine, &err) == 0)
+		made = iso_engine_run(engine, &run->request, &result, &err);
+	if (made < 0) {
+		struct iso_error reason = err;
+		made = iso_result_new_refused(&reason, &result, &err);
+	}
+	iso_engine_free(engine);
+	if (made < 0) {
+		cli_print_error(&err);
+		return CLI_EXIT_FAILED;
+	}
+	report_end(run, result);
+	int code = iso_result_exit_code(result);
+	if (deliver_receipt(run, sink, result) < 0)
+		code = CLI_EXIT_FAILED;
+	iso_result_free(result);
+	return code;
+}
+
+/* A request that was refused while it was read also ends in a receipt. */
+static int refuse_request(struct cli_run *run, const struct receipt_sink *sink,
+			  const struct iso_error *reason)
+{
+	iso_result *result = NULL;
+	struct iso_error err = {0};
+	cli_print_error(reason);
+	if (iso_result_new_refused(reason, &result, &err) == 0)
+		(void)deliver_receipt(run, sink, result); /* it prints its own message */
+	iso_result_free(result);
+	return CLI_EXIT_FAILED;
+}
+
+int cli_run(char **argv)
+{
+	struct cli_run run;
+	struct iso_error err = {0}, sink_err = {0};
+	struct receipt_sink sink;
+	char **rest;
+	cli_run_init(&run);
+	int parsed = cli_run_parse(&run, argv, &rest, &err);
+	int code;
+	if (run.help) {
+		code = cli_help((char *[]){(char *)"run", NULL});
+	} else if (open_sink(run.receipt, &sink, &sink_err) < 0) {
+		cli_print_error(parsed < 0 ? &err : &sink_err);
+		code = CLI_EXIT_FAILED;
+	} else {
+		code = parsed < 0 ? refuse_request(&run, &sink, &err) : run_request(&run, &sink);
+		iso_fd_close(sink.dir_fd);
+	}
+	cli_run_done(&run);
+	return code;
+}
+
+int cli_plan(char **argv)
+{
+	struct cli_run run;
+	struct iso_error err = {0};
+	iso_engine *engine = NULL;
+	ISO_AUTO_FREE char *json = NULL;
+	char **rest;
+	int code = CLI_EXIT_FAILED;
+	cli_run_init(&run);
+	if (cli_run_parse(&run, argv, &rest, &err) == 0 && run.help)
+		code = cli_help((char *[]){(char *)"plan", NULL});
+	else if (err.code == ISO_OK && iso_engine_new(&engine, &err) == 0 &&
+		 iso_engine_plan(engine, &run.request, &json, &err) == 0)
+		code = cli_print_line(json);
+	else
+		cli_print_error(&err);
+	iso_engine_free(engine);
+	cli_run_done(&run);
+	return code;
+}

@@ -1,0 +1,363 @@
+/*
+ * The story of a run: plan, prepare, launch, supervise, classify, keep. Whatever happens on the way
+ * ends in a result; what was created is removed on every path.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "runner/base/cleanup.h"
+#include "runner/base/clock.h"
+#include "runner/base/error.h"
+#include "runner/base/fd.h"
+#include "runner/isorun.h"
+#include "runner/plan_build.h"
+#include "runner/receipt.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/classify.h"
+#include "sandbox/drain.h"
+#include "sandbox/host.h"
+#include "sandbox/launch.h"
+#include "sandbox/prepare.h"
+#include "sandbox/supervise.h"
+
+#define DEFAULT_OUTPUT_LIMIT 16000
+#define REMOVE_LIMIT_MS	     2000
+
+struct iso_engine {
+	struct iso_host host;
+	int init_fd;	 /* owned; the init program */
+	int dev_null_fd; /* owned */
+	struct iso_cgroup_site site;
+	struct iso_error site_error; /* why there is no site; code ISO_OK when there is one */
+};
+
+/* One run's resources, released together. */
+struct run {
+	struct iso_engine *engine; /* borrowed */
+	const struct iso_request *request;
+	struct iso_plan plan;
+	struct iso_cgroup cgroup;
+	struct iso_stream streams[2];
+	struct iso_prepared prepared;
+	struct iso_process process;
+	struct iso_ending ending;
+	int64_t started_mono_ns;
+};
+
+void iso_request_init(struct iso_request *ret_request)
+{
+	*ret_request = (struct iso_request){
+		.uid = ISO_DEFAULT,
+		.gid = ISO_DEFAULT,
+		.memory_max_bytes = ISO_DEFAULT,
+		.pids_max_count = ISO_DEFAULT,
+		.cpu_max_millis = ISO_UNLIMITED,
+		.wall_limit_ms = ISO_UNLIMITED,
+		.grace_ms = ISO_DEFAULT,
+		.nofile_max_count = ISO_DEFAULT,
+		.fsize_max_bytes = ISO_UNLIMITED,
+		.tmp_size_bytes = ISO_DEFAULT,
+		.stdin_fd = -1,
+		.stdout_fd = -1,
+		.stderr_fd = -1,
+		.cancel_fd = -1,
+		.output_limit_bytes = ISO_DEFAULT,
+	};
+}
+
+int iso_engine_new(iso_engine **ret_engine, struct iso_error *err)
+{
+	iso_engine *engine = calloc(1, sizeof(*engine));
+	if (engine == NULL)
+		return iso_error_nomem(err);
+	engine->init_fd = -1;
+	engine->dev_null_fd = iso_fd_above_stdio(open("/dev/null", O_RDONLY | O_CLOEXEC));
+	if (engine->dev_null_fd < 0)
+		iso_error_set(err, ISO_ERR_SYSTEM, errno, "open \"/dev/null\"");
+	if (engine->dev_null_fd < 0 || iso_host_probe(&engine->host, err) < 0 ||
+	    (engine->init_fd = iso_launch_open_init(err)) < 0) {
+		iso_engine_free(engine);
+		return -1;
+	}
+	/* Without a place for cgroups only requests that call them optional can run. */
+	if (iso_cgroup_site_open(&engine->site, &engine->site_error) < 0 &&
+	    engine->site_error.code == ISO_OK)
+		engine->site_error.code = ISO_ERR_INTERNAL;
+	*ret_engine = engine;
+	return 0;
+}
+
+void iso_engine_free(iso_engine *engine)
+{
+	if (engine == NULL)
+		return;
+	iso_cgroup_site_done(&engine->site);
+	iso_fd_close(engine->init_fd);
+	iso_fd_close(engine->dev_null_fd);
+	free(engine);
+}
+
+static const struct iso_cgroup *cgroup_of(const struct run *run)
+{
+	return run->cgroup.mode == ISO_CGROUP_NONE ? NULL : &run->cgroup;
+}
+
+static int create_cgroup(struct run *run, struct iso_error *err)
+{
+	const iso_engine *engine = run->engine;
+	if (engine->site_error.code == ISO_OK) {
+		struct iso_error refused = {0};
+		if (iso_cgroup_create(&engine->site, &run->plan.limits, &run->cgroup, &refused) == 0)
+			return 0;
+		if (!run->plan.cgroup_optional) {
+			*err = refused;
+			return -1;
+		}
+	} else if (!run->plan.cgroup_optional) {
+		*err = engine->site_error;
+		return -1;
+	}
+	return 0; /* the receipt says "none" */
+}
+
+static int open_streams(struct run *run, struct iso_error *err)
+{
+	const struct iso_request *request = run->request;
+	const struct iso_identity *identity = &run->plan.identity;
+	uint64_t limit = request->output_limit_bytes == ISO_DEFAULT ? DEFAULT_OUTPUT_LIMIT
+								    : request->output_limit_bytes;
+	bool give_away = identity->kind != ISO_IDENTITY_CALLER;
+	int64_t uid = give_away ? (int64_t)identity->host_uid : -1;
+	int64_t gid = give_away ? (int64_t)identity->host_gid : -1;
+	const int outlets[2] = {request->stdout_fd, request->stderr_fd};
+	for (int i = 0; i < 2; i++) {
+		if (iso_stream_open(&run->streams[i], outlets[i], request->capture, limit,
+				    request->keep, uid, gid, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int start(struct run *run, struct iso_error *err)
+{
+	if (create_cgroup(run, err) < 0 || open_streams(run, err) < 0)
+		return -1;
+	const struct iso_launch_fds fds = {
+		.init_fd = run->engine->init_fd,
+		.stdin_fd = run->request->stdin_fd >= 0 ? run->request->stdin_fd
+							: run->engine->dev_null_fd,
+		.stdout_fd = run->streams[0].write_fd,
+		.stderr_fd = run->streams[1].write_fd,
+	};
+	if (iso_prepare(&run->plan, cgroup_of(run), &fds, &run->prepared, err) < 0 ||
+	    iso_launch(&run->prepared, cgroup_of(run), &run->process, err) < 0)
+		return -1;
+	for (int i = 0; i < 2; i++)
+		run->streams[i].write_fd = iso_fd_close(run->streams[i].write_fd);
+	return 0;
+}
+
+static void supervise(struct run *run)
+{
+	const struct iso_supervision supervision = {
+		.process = &run->process,
+		.control_fd = run->prepared.control_fd,
+		.cgroup = cgroup_of(run),
+		.streams = {&run->streams[0], &run->streams[1]},
+		.cancel_fd = run->request->cancel_fd,
+		.detached = run->plan.detached,
+		.started_mono_ns = run->started_mono_ns,
+		.wall_limit_ms = run->plan.limits.wall_limit_ms,
+		.grace_ms = run->plan.limits.grace_ms,
+	};
+	iso_supervise(&supervision, &run->ending);
+}
+
+/* Keep what the stream retained, and its digest. */
+static int keep_stream(struct iso_stream *stream, struct iso_captured *ret_captured,
+		       struct iso_error *err)
+{
+	struct iso_captured captured = {
+		.captured = stream->capture,
+		.total_bytes = stream->retain.total_bytes,
+		.keep = stream->retain.keep,
+		.outlet_errno = stream->outlet_errno,
+	};
+	if (stream->capture) {
+		if (stream->out_of_memory)
+			return iso_error_nomem(err);
+		iso_sha256_finish(&stream->sha256, captured.sha256);
+		const uint8_t *data = iso_retain_finish(&stream->retain, &captured.size);
+		captured.data = malloc(captured.size + 1);
+		if (captured.data == NULL)
+			return iso_error_nomem(err);
+		memcpy(captured.data, data, captured.size);
+		captured.truncated = iso_retain_truncated(&stream->retain);
+	}
+	*ret_captured = captured;
+	return 0;
+}
+
+/* Fill the result with what a launched run was and left. */
+static int keep(struct run *run, struct iso_result *result, struct iso_error *err)
+{
+	result->launched = true;
+	result->usage = (struct iso_cgroup_usage){
+		ISO_UNKNOWN, ISO_UNKNOWN, ISO_UNKNOWN, ISO_UNKNOWN, ISO_UNKNOWN, ISO_UNKNOWN,
+	};
+	result->memory_effective_bytes = ISO_UNKNOWN;
+	result->pids_effective_count = ISO_UNKNOWN;
+	result->cpu_effective_millis = ISO_UNKNOWN;
+	if (cgroup_of(run) != NULL) {
+		iso_cgroup_read_usage(&run->cgroup, &result->usage);
+		result->memory_effective_bytes = run->cgroup.memory_effective_bytes;
+		result->pids_effective_count = run->cgroup.pids_effective_count;
+		result->cpu_effective_millis = run->cgroup.cpu_effective_millis;
+	}
+	iso_classify(&run->plan, &run->ending, &result->usage, &result->outcome);
+	result->survivors_killed = run->ending.survivors_killed;
+	result->cgroup_mode = run->cgroup.mode;
+	result->elapsed_us = (run->ending.ended_mono_ns - run->started_mono_ns) / 1000;
+	for (int i = 0; i < 2; i++) {
+		if (keep_stream(&run->streams[i], &result->streams[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void release(struct run *run, struct iso_result *result)
+{
+	struct iso_error left = {0};
+	int64_t deadline = iso_deadline_after(iso_clock_mono_ns(), REMOVE_LIMIT_MS);
+	if (iso_cgroup_remove(&run->cgroup, deadline, &left) < 0 &&
+	    result->outcome.error.hint[0] == '\0')
+		iso_error_hint(&result->outcome.error, "left behind: %s", left.message);
+	for (int i = 0; i < 2; i++)
+		iso_stream_done(&run->streams[i]);
+	/* A set-up child that cannot be killed still reads this memory: it is given to it. */
+	if (!run->ending.left_behind || run->ending.started) {
+		iso_prepared_done(&run->prepared);
+		iso_plan_done(&run->plan);
+	}
+	iso_fd_close(run->process.pidfd);
+}
+
+static int execute(struct run *run, struct iso_result *result, struct iso_error *err)
+{
+	struct iso_error refused = {0};
+	if (iso_plan_build(run->request, &run->engine->host, &run->plan, &refused) < 0) {
+		iso_classify_refused(&refused, &result->outcome);
+		return 0;
+	}
+	result->requested = run->plan.limits;
+	result->identity = run->plan.identity;
+	result->workspace_read_only = run->plan.workspace_read_only;
+	result->workspace = strdup(run->plan.workspace);
+	if (result->workspace == NULL)
+		return iso_error_nomem(err);
+	if (run->request->capture && iso_plan_print(&run->plan, &result->plan_json, err) < 0)
+		return -1;
+	if (start(run, &refused) < 0) {
+		iso_classify_refused(&refused, &result->outcome);
+		return 0;
+	}
+	supervise(run);
+	return keep(run, result, err);
+}
+
+static int new_result(struct iso_result **ret_result, struct iso_error *err)
+{
+	struct iso_result *result = calloc(1, sizeof(*result));
+	if (result == NULL)
+		return iso_error_nomem(err);
+	uint64_t random[2];
+	if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
+		free(result);
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
+	}
+	snprintf(result->id, sizeof(result->id), "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
+	result->started_unix_ms = iso_clock_unix_ms();
+	*ret_result = result;
+	return 0;
+}
+
+int iso_engine_run(iso_engine *engine, const struct iso_request *request, iso_result **ret_result,
+		   struct iso_error *err)
+{
+	struct iso_result *result;
+	if (new_result(&result, err) < 0)
+		return -1;
+	struct run run = {
+		.engine = engine,
+		.request = request,
+		.streams = {{.read_fd = -1, .write_fd = -1, .outlet = {.fd = -1}},
+			    {.read_fd = -1, .write_fd = -1, .outlet = {.fd = -1}}},
+		.process = {.pidfd = -1},
+		.started_mono_ns = iso_clock_mono_ns(),
+	};
+	int status = execute(&run, result, err);
+	release(&run, result);
+	if (status < 0) {
+		iso_result_free(result);
+		return -1;
+	}
+	*ret_result = result;
+	return 0;
+}
+
+int iso_result_new_refused(const struct iso_error *reason, iso_result **ret_result,
+			   struct iso_error *err)
+{
+	struct iso_result *result;
+	if (new_result(&result, err) < 0)
+		return -1;
+	iso_classify_refused(reason, &result->outcome);
+	*ret_result = result;
+	return 0;
+}
+
+int iso_engine_plan(iso_engine *engine, const struct iso_request *request, char **ret_json,
+		    struct iso_error *err)
+{
+	ISO_CLEANUP(iso_plan_done) struct iso_plan plan = {0};
+	if (iso_plan_build(request, &engine->host, &plan, err) < 0)
+		return -1;
+	return iso_plan_print(&plan, ret_json, err);
+}
+
+enum iso_status iso_result_status(const iso_result *result)
+{
+	return result->outcome.status;
+}
+
+int iso_result_exit_code(const iso_result *result)
+{
+	return result->outcome.exit_code;
+}
+
+const struct iso_error *iso_result_error(const iso_result *result)
+{
+	return result->outcome.error.code != ISO_OK ? &result->outcome.error : NULL;
+}
+
+int iso_result_receipt(const iso_result *result, char **ret_json, struct iso_error *err)
+{
+	return iso_receipt_print(result, ret_json, err);
+}
+
+void iso_result_free(iso_result *result)
+{
+	if (result == NULL)
+		return;
+	for (int i = 0; i < 2; i++)
+		free(result->streams[i].data);
+	free(result->plan_json);
+	free(result->workspace);
+	free(result);
+}

@@ -1,0 +1,42 @@
+/*
+ * From a request, on a host, to a plan. Everything about the request that can be wrong is found
+ * here, before anything runs (RUN-9).
+ */
+#ifndef ISORUN_RUNNER_PLAN_BUILD_H
+#define ISORUN_RUNNER_PLAN_BUILD_H
+
+#include "runner/isorun.h"
+#include "sandbox/host.h"
+#include "sandbox/plan.h"
+
+/*
+ * Build the plan for `request`. Reads the host's file system (which system directories there are,
+ * who owns the workspace), changes nothing.
+ *
+ * Errors: ISO_ERR_INVALID for a wrong request; ISO_ERR_UNSUPPORTED where the workspace cannot be
+ * given to a payload without host rights; ISO_ERR_SYSTEM; ISO_ERR_NOMEM.
+ */
+int iso_plan_build(const struct iso_request *request, const struct iso_host *host,
+		   struct iso_plan *ret_plan, struct iso_error *err);
+
+/* Open a directory or file that the caller named, and find out its canonical path. */
+struct iso_named_path {
+	int fd;	    /* owned; O_PATH */
+	char *path; /* owned; canonical, absolute */
+	uint32_t mode;
+	uint32_t uid, gid;
+	uint64_t dev, ino;
+};
+
+/* `what` completes "open … \"path\"", e.g. "the workspace". Errors: ISO_ERR_INVALID. */
+int iso_named_path_open(const char *path, const char *what, struct iso_named_path *ret_named,
+			struct iso_error *err);
+void iso_named_path_done(struct iso_named_path *named);
+
+/* Part of iso_plan_build, in a file of its own (runner/plan_filesystem.c): append the operations that
+ * build the payload's file system. `workspace_mapped` says whether its owner can be mapped. */
+int iso_plan_build_filesystem(const struct iso_request *request,
+			      const struct iso_named_path *workspace, bool workspace_mapped,
+			      struct iso_plan *plan, struct iso_error *err);
+
+#endif

@@ -1,0 +1,44 @@
+/* The receipt: what was asked, what was in force, what happened (docs/receipt.schema.json). */
+#ifndef ISORUN_RUNNER_RECEIPT_H
+#define ISORUN_RUNNER_RECEIPT_H
+
+#include "runner/base/digest.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/classify.h"
+#include "sandbox/plan.h"
+
+/* One captured stream, finished. */
+struct iso_captured {
+	uint8_t *data; /* owned; the retained bytes */
+	size_t size;
+	uint64_t total_bytes;
+	bool captured; /* false: only counted */
+	bool truncated;
+	enum iso_keep keep;
+	int outlet_errno; /* passing through ended early, or 0 */
+	char sha256[ISO_SHA256_HEX_SIZE];
+};
+
+/* All that a receipt says. Plain data: the engine fills it, runner/receipt.c prints it. */
+struct iso_result {
+	char id[33]; /* 128 random bits in hex */
+	struct iso_outcome outcome;
+	int64_t started_unix_ms;
+	int64_t elapsed_us;
+	char *plan_json; /* owned; NULL when the request got no plan */
+	bool launched;	 /* the fields below are those of a run */
+	struct iso_cgroup_usage usage;
+	uint64_t survivors_killed;
+	struct iso_limits requested;
+	uint64_t memory_effective_bytes, pids_effective_count, cpu_effective_millis;
+	enum iso_cgroup_mode cgroup_mode;
+	struct iso_identity identity;
+	char *workspace; /* owned, or NULL */
+	bool workspace_read_only;
+	struct iso_captured streams[2]; /* stdout, stderr */
+};
+
+/* As iso_result_receipt of runner/isorun.h. */
+int iso_receipt_print(const struct iso_result *result, char **ret_json, struct iso_error *err);
+
+#endif

@@ -1,0 +1,99 @@
+/* Probing asks the kernel by doing, or reads what it says; it never goes by version numbers. */
+#include "sandbox/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "runner/base/cleanup.h"
+#include "runner/base/error.h"
+#include "runner/base/fd.h"
+#include "sandbox/idmap.h"
+
+#define XFS_MAGIC 0x58465342
+
+static const struct {
+	cap_value_t value;
+	const char *name;
+} needed[] = {
+	{CAP_SYS_ADMIN, "cap_sys_admin"}, {CAP_SETUID, "cap_setuid"}, {CAP_SETGID, "cap_setgid"},
+	{CAP_SETPCAP, "cap_setpcap"},	  {CAP_CHOWN, "cap_chown"},   {CAP_MKNOD, "cap_mknod"},
+	{CAP_NET_ADMIN, "cap_net_admin"},
+};
+
+const char *iso_host_missing_capability(void)
+{
+	cap_t own = cap_get_proc();
+	if (own == NULL)
+		return needed[0].name;
+	const char *missing = NULL;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]) && missing == NULL; i++) {
+		cap_flag_value_t value = CAP_CLEAR;
+		if (cap_get_flag(own, needed[i].value, CAP_EFFECTIVE, &value) < 0 ||
+		    value != CAP_SET)
+			missing = needed[i].name;
+	}
+	(void)cap_free(own);
+	return missing;
+}
+
+/* Inside a user namespace that does not map them, the ids of nobody do not exist. */
+static bool nobodys_id_exists(void)
+{
+	char text[4096];
+	if (iso_fd_read_small(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) < 0)
+		return false;
+	for (const char *line = text; *line != '\0';) {
+		uint64_t inner, outer, count;
+		if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64, &inner, &outer, &count) == 3 &&
+		    inner <= ISO_NOBODYS_ID && ISO_NOBODYS_ID - inner < count)
+			return true;
+		line = strchrnul(line, '\n');
+		if (*line == '\n')
+			line++;
+	}
+	return false;
+}
+
+int iso_host_probe(struct iso_host *ret_host, struct iso_error *err)
+{
+	struct sysinfo info;
+	struct rlimit nofile;
+	if (sysinfo(&info) < 0 || getrlimit(RLIMIT_NOFILE, &nofile) < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "read the host's resources");
+	*ret_host = (struct iso_host){
+		.euid = geteuid(),
+		.egid = getegid(),
+		.memory_bytes = (uint64_t)info.totalram * info.mem_unit,
+		.nofile_hard_count = nofile.rlim_max,
+	};
+	ret_host->privileged = ret_host->euid == 0 && iso_host_missing_capability() == NULL &&
+			       nobodys_id_exists();
+	return 0;
+}
+
+bool iso_host_can_idmap(int path_fd)
+{
+	struct statfs fs;
+	struct stat st;
+	if (fstatfs(path_fd, &fs) < 0 || fstat(path_fd, &st) < 0)
+		return false;
+	/* These could before our oldest kernel; a launch says so should it be wrong. */
+	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC)
+		return true;
+	ISO_AUTO_CLOSE int userns_fd = -1;
+	if (iso_idmap_open(st.st_uid, st.st_gid, ISO_NOBODYS_ID, ISO_NOBODYS_ID, &userns_fd, NULL) < 0)
+		return false;
+	ISO_AUTO_CLOSE int tree_fd = iso_idmap_clone_tree(path_fd, 0, userns_fd);
+	return tree_fd >= 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * What this host and this process can do, probed once and passed in: never a global.
+ */
+#ifndef ISORUN_SANDBOX_HOST_H
+#define ISORUN_SANDBOX_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runner/isorun.h"
+
+struct iso_host {
+	uint32_t euid, egid;
+	bool privileged; /* root of the host, with every capability that a launch needs */
+	uint64_t memory_bytes;
+	uint64_t nofile_hard_count; /* of this process */
+};
+
+/* Host ids that own nothing: between the ranges that distributions and systemd hand out. */
+#define ISO_NOBODYS_ID 2000000000u
+
+/* Fill `ret_host`. Errors: ISO_ERR_SYSTEM. */
+int iso_host_probe(struct iso_host *ret_host, struct iso_error *err);
+
+/* The first capability that a launch as root needs and this process lacks, e.g. "cap_sys_admin", or
+ * NULL. Static. */
+const char *iso_host_missing_capability(void);
+
+/* Whether the directory at `path_fd` can be bound with its owner mapped. Needs privileges. */
+bool iso_host_can_idmap(int path_fd);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * A mapping is carried by a user namespace, and a user namespace is made by a process that enters
+ * it. That process shares our memory (copying the address space would cost more than all the rest),
+ * only waits, and is killed as soon as its namespace has a descriptor; should we die first, it sees
+ * that through a pidfd and ends.
+ */
+#include "sandbox/idmap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runner/base/cleanup.h"
+#include "runner/base/error.h"
+#include "runner/base/fd.h"
+#include "sandbox/rawcall.h"
+
+#define TREE_RECURSIVE 0x8000 /* AT_RECURSIVE */
+#define STACK_SIZE     8192
+
+/* The namespace's first process: raw calls only, see sandbox/child.c. */
+static void __attribute__((noreturn)) wait_for_parent(const void *argument)
+{
+	struct pollfd parent = {.fd = *(const int *)argument, .events = POLLIN};
+	(void)iso_raw3(SYS_poll, ISO_ARG(&parent), 1, -1);
+	for (;;)
+		(void)iso_raw1(SYS_exit_group, 0);
+}
+
+static int write_map(pid_t pid, const char *file, uint32_t inner, uint32_t outer)
+{
+	char path[64], text[48];
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	snprintf(text, sizeof(text), "%u %u 1", inner, outer);
+	return iso_fd_write_control(AT_FDCWD, path, text);
+}
+
+static int map_and_open(pid_t pid, uint32_t disk_uid, uint32_t disk_gid, uint32_t host_uid,
+			uint32_t host_gid)
+{
+	if (write_map(pid, "uid_map", disk_uid, host_uid) < 0 ||
+	    write_map(pid, "gid_map", disk_gid, host_gid) < 0)
+		return -1;
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return iso_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+int iso_idmap_open(uint32_t disk_uid, uint32_t disk_gid, uint32_t host_uid, uint32_t host_gid,
+		   int *ret_fd, struct iso_error *err)
+{
+	ISO_AUTO_FREE char *stack = aligned_alloc(16, STACK_SIZE);
+	if (stack == NULL)
+		return iso_error_nomem(err);
+	ISO_AUTO_CLOSE int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	int pidfd = -1;
+	const struct clone_args args = {
+		.flags = CLONE_VM | CLONE_NEWUSER | CLONE_PIDFD,
+		.pidfd = (uintptr_t)&pidfd,
+		.stack = (uintptr_t)stack,
+		.stack_size = STACK_SIZE,
+	};
+	sigset_t all, saved;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &saved); /* no handler may run on that stack */
+	long pid = self < 0 ? -errno
+			    : iso_raw_clone3(&args, sizeof(args), wait_for_parent, &self);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	if (pid < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, (int)-pid,
+				     "create a user namespace for id-mapping");
+
+	int fd = map_and_open((pid_t)pid, disk_uid, disk_gid, host_uid, host_gid);
+	int saved_errno = errno;
+	(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	siginfo_t info;
+	while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+		;
+	iso_fd_close(pidfd);
+	if (fd < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, saved_errno,
+				     "map uid %u to %u for id-mapping", disk_uid, host_uid);
+	*ret_fd = fd;
+	return 0;
+}
+
+int iso_idmap_clone_tree(int path_fd, uint64_t attributes, int userns_fd)
+{
+	ISO_AUTO_CLOSE int tree = iso_fd_above_stdio(
+		(int)syscall(SYS_open_tree, path_fd, "",
+			     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | TREE_RECURSIVE | AT_EMPTY_PATH));
+	if (tree < 0)
+		return -1;
+	struct mount_attr attr = {.attr_set = attributes};
+	if (userns_fd >= 0) {
+		attr.attr_set |= MOUNT_ATTR_IDMAP;
+		attr.userns_fd = (uint64_t)userns_fd;
+	}
+	if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | TREE_RECURSIVE, &attr,
+		    sizeof(attr)) < 0)
+		return -1;
+	return ISO_TAKE_FD(tree);
+}

@@ -1,0 +1,415 @@
+/*
+ * PID 1 of a run: a static program without libc, embedded in isorun and executed from a sealed
+ * memfd, so that /proc/1/exe is nothing of the host's.
+ *
+ * It takes on the payload's identity, drops every privilege, starts the payload in a session of its
+ * own, forwards signals to it, reaps whatever is orphaned to it, reports the payload's wait status,
+ * and ends (and with it, by the kernel, everything in the namespace) when isorun dies. It watches
+ * isorun through a pidfd: that tells of the process and not of one of its threads, and unlike a pipe
+ * cannot be kept open by somebody else's fork.
+ *
+ * It stays undumpable, so that a payload of the same uid cannot trace it or open its descriptors.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <linux/wait.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "sandbox/rawcall.h"
+#include "sandbox/steps.h"
+
+#define SIGNAL_COUNT	 64
+#define SIGNAL_BIT(n)	 (1UL << ((n) - 1))
+#define CAPABILITY_COUNT 64 /* PR_CAPBSET_DROP says EINVAL beyond the kernel's last */
+#define PATH_LIMIT	 4096
+#define SECURE_BITS                                                                                \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                           \
+	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |   \
+	 SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+/* The kernel's struct sigaction, which libc's is not. */
+struct kernel_sigaction {
+	void *handler;
+	unsigned long flags;
+	void *restorer;
+	unsigned long mask;
+};
+
+static union {
+	struct iso_init_config config;
+	char bytes[ISO_INIT_CONFIG_MAX];
+} message;
+
+/* Written by the payload process, which shares this memory until its exec. */
+static volatile struct iso_record spawn_failure;
+
+/* The compiler may ask for these. */
+void *memcpy(void *target, const void *source, size_t size);
+void *memset(void *target, int byte, size_t size);
+
+void *memcpy(void *target, const void *source, size_t size)
+{
+	char *to = target;
+	const char *from = source;
+	while (size-- > 0)
+		*to++ = *from++;
+	return target;
+}
+
+void *memset(void *target, int byte, size_t size)
+{
+	char *to = target;
+	while (size-- > 0)
+		*to++ = (char)byte;
+	return target;
+}
+
+static void quit(int code) __attribute__((noreturn));
+
+static void quit(int code)
+{
+	for (;;)
+		(void)iso_raw1(SYS_exit_group, code);
+}
+
+static void send_record(const struct iso_record *record)
+{
+	(void)iso_raw6(SYS_sendto, ISO_INIT_FD_CONTROL, ISO_ARG(record), sizeof(*record),
+		       MSG_NOSIGNAL, 0, 0); /* isorun gone: the poll below notices */
+}
+
+static void fail(enum iso_step step, long result) __attribute__((noreturn));
+
+static void fail(enum iso_step step, long result)
+{
+	const struct iso_record record = {
+		.type = ISO_RECORD_FAILED,
+		.step = step,
+		.value = (int32_t)-result,
+	};
+	send_record(&record);
+	quit(1);
+}
+
+static void check(enum iso_step step, long result)
+{
+	if (result < 0)
+		fail(step, result);
+}
+
+static void receive_config(void)
+{
+	const enum iso_step step = ISO_STEP_INIT_CONFIG;
+	long size = iso_raw6(SYS_recvfrom, ISO_INIT_FD_CONTROL, ISO_ARG(message.bytes),
+			     sizeof(message.bytes), 0, 0, 0);
+	check(step, size);
+	if ((size_t)size < sizeof(message.config) || message.config.tag != ISO_INIT_CONFIG_TAG ||
+	    message.config.size != (size_t)size)
+		fail(step, -EPROTO);
+	check(step, iso_raw3(SYS_fcntl, ISO_INIT_FD_CONTROL, F_SETFD, FD_CLOEXEC));
+	check(step, iso_raw3(SYS_fcntl, ISO_INIT_FD_PARENT, F_SETFD, FD_CLOEXEC));
+}
+
+/* What the caller of isorun ignored must not be ignored in the payload. */
+static void reset_dispositions(void)
+{
+	const struct kernel_sigaction standard = {0};
+	for (long number = 1; number <= SIGNAL_COUNT; number++)
+		(void)iso_raw4(SYS_rt_sigaction, number, ISO_ARG(&standard), 0,
+			       sizeof(standard.mask)); /* KILL and STOP refuse */
+}
+
+static long write_file(const char *path, const char *text, size_t length)
+{
+	long fd = iso_raw4(SYS_openat, AT_FDCWD, ISO_ARG(path), O_WRONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	long result = iso_raw3(SYS_write, fd, ISO_ARG(text), (long)length);
+	(void)iso_raw1(SYS_close, fd);
+	return result;
+}
+
+static size_t print_number(char *text, uint32_t value)
+{
+	char digits[10];
+	size_t count = 0, length = 0;
+	do {
+		digits[count++] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	while (count > 0)
+		text[length++] = digits[--count];
+	return length;
+}
+
+/* "INNER OUTER 1": one id, our own, which needs no privilege. */
+static long write_map(const char *path, uint32_t inner, uint32_t outer)
+{
+	char text[32];
+	size_t length = print_number(text, inner);
+	text[length++] = ' ';
+	length += print_number(text + length, outer);
+	text[length++] = ' ';
+	text[length++] = '1';
+	return write_file(path, text, length);
+}
+
+/* All permitted capabilities effective again, after the change of uid has cleared them. */
+static long raise_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	long result = iso_raw2(SYS_capget, ISO_ARG(&header), ISO_ARG(data));
+	if (result < 0)
+		return result;
+	data[0].effective = data[0].permitted;
+	data[1].effective = data[1].permitted;
+	return iso_raw2(SYS_capset, ISO_ARG(&header), ISO_ARG(data));
+}
+
+/*
+ * Started as root: become the host ids that own nothing, then make a user namespace in which they
+ * are the inner ones. It comes last, so that every other namespace belongs to the host's and nothing
+ * in here has power over them. Capabilities are kept across the change of uid because hosts restrict
+ * the making of user namespaces to those who have them.
+ */
+static void enter_user_namespace(void)
+{
+	const struct iso_init_config *config = &message.config;
+	check(ISO_STEP_IDENTITY, iso_raw2(SYS_setgroups, 0, 0));
+	check(ISO_STEP_IDENTITY, iso_raw2(SYS_prctl, PR_SET_KEEPCAPS, 1));
+	check(ISO_STEP_IDENTITY,
+	      iso_raw3(SYS_setresgid, config->host_gid, config->host_gid, config->host_gid));
+	check(ISO_STEP_IDENTITY,
+	      iso_raw3(SYS_setresuid, config->host_uid, config->host_uid, config->host_uid));
+	check(ISO_STEP_IDENTITY, raise_capabilities());
+	check(ISO_STEP_IDENTITY, iso_raw2(SYS_prctl, PR_SET_DUMPABLE, 1)); /* to own /proc/self */
+
+	check(ISO_STEP_USER_NAMESPACE, iso_raw1(SYS_unshare, CLONE_NEWUSER));
+	check(ISO_STEP_USER_NAMESPACE, write_file("/proc/self/setgroups", "deny", 4));
+	check(ISO_STEP_USER_NAMESPACE,
+	      write_map("/proc/self/uid_map", config->inner_uid, config->host_uid));
+	check(ISO_STEP_USER_NAMESPACE,
+	      write_map("/proc/self/gid_map", config->inner_gid, config->host_gid));
+}
+
+static void drop_capabilities(void)
+{
+	const enum iso_step step = ISO_STEP_CAPABILITIES;
+	for (long capability = 0; capability < CAPABILITY_COUNT; capability++) {
+		long result = iso_raw2(SYS_prctl, PR_CAPBSET_DROP, capability);
+		if (result == -EINVAL && capability > CAP_AUDIT_READ)
+			break;
+		check(step, result);
+	}
+	check(step, iso_raw5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
+	check(step, iso_raw2(SYS_prctl, PR_SET_SECUREBITS, SECURE_BITS));
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const struct __user_cap_data_struct none[2] = {{0}};
+	check(step, iso_raw2(SYS_capset, ISO_ARG(&header), ISO_ARG(none)));
+	check(ISO_STEP_NO_NEW_PRIVS, iso_raw5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+}
+
+static void spawn_fail(enum iso_step step, uint32_t index, long result) __attribute__((noreturn));
+
+static void spawn_fail(enum iso_step step, uint32_t index, long result)
+{
+	spawn_failure.step = step;
+	spawn_failure.index = index;
+	spawn_failure.value = (int32_t)-result;
+	spawn_failure.type = ISO_RECORD_FAILED;
+	quit(127);
+}
+
+static size_t length_until(const char *text, char end)
+{
+	size_t length = 0;
+	while (text[length] != '\0' && text[length] != end)
+		length++;
+	return length;
+}
+
+/* execvp's search: the first that can be executed, else "permission denied" before "not found". */
+static long search_and_execute(const char *search, char **argv, char **env)
+{
+	const char *name = argv[0];
+	size_t name_length = length_until(name, '\0');
+	if (name[length_until(name, '/')] == '/')
+		return iso_raw3(SYS_execve, ISO_ARG(name), ISO_ARG(argv), ISO_ARG(env));
+	if (name_length == 0)
+		return -ENOENT;
+	long outcome = -ENOENT;
+	char path[PATH_LIMIT];
+	while (*search != '\0') {
+		size_t length = length_until(search, ':');
+		if (length > 0 && length + name_length + 2 <= sizeof(path)) {
+			memcpy(path, search, length);
+			path[length] = '/';
+			memcpy(path + length + 1, name, name_length + 1);
+			long result = iso_raw3(SYS_execve, ISO_ARG(path), ISO_ARG(argv),
+					       ISO_ARG(env));
+			if (result == -EACCES)
+				outcome = result;
+			else if (result != -ENOENT && result != -ENOTDIR)
+				return result;
+		}
+		search += length;
+		if (*search == ':')
+			search++;
+	}
+	return outcome;
+}
+
+static void payload_main(char **argv, char **env) __attribute__((noreturn));
+
+static void payload_main(char **argv, char **env)
+{
+	const struct iso_init_config *config = &message.config;
+	const unsigned long no_signals = 0;
+	const struct sock_fprog program = {
+		.len = (unsigned short)config->filter_count,
+		.filter = (struct sock_filter *)(void *)(message.bytes + sizeof(*config)),
+	};
+
+	long result = iso_raw0(SYS_setsid);
+	if (result < 0)
+		spawn_fail(ISO_STEP_SESSION, 0, result);
+	for (uint32_t i = 0; i < config->rlimit_count; i++) {
+		const uint64_t limit[2] = {config->rlimits[i].soft, config->rlimits[i].hard};
+		result = iso_raw4(SYS_prlimit64, 0, config->rlimits[i].resource, ISO_ARG(limit), 0);
+		if (result < 0)
+			spawn_fail(ISO_STEP_RLIMIT, i, result);
+	}
+	(void)iso_raw4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, ISO_ARG(&no_signals), 0,
+		       sizeof(no_signals)); /* cannot fail with valid arguments */
+	result = iso_raw1(SYS_chdir, ISO_ARG(message.bytes + config->workdir_offset));
+	if (result < 0)
+		spawn_fail(ISO_STEP_WORKDIR, 0, result);
+	result = iso_raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, ISO_ARG(&program));
+	if (result < 0)
+		spawn_fail(ISO_STEP_SECCOMP, 0, result);
+	result = search_and_execute(message.bytes + config->path_offset, argv, env);
+	spawn_fail(ISO_STEP_EXEC, 0, result);
+}
+
+/* vfork: when this returns in the init, the payload has executed its program or has failed. */
+static long __attribute__((noinline)) spawn(char **argv, char **env)
+{
+	long pid = iso_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | 17 /* SIGCHLD */, 0, 0, 0, 0);
+	if (pid == 0)
+		payload_main(argv, env);
+	check(ISO_STEP_FORK, pid);
+	if (spawn_failure.type == ISO_RECORD_FAILED) {
+		const struct iso_record record = {
+			.type = ISO_RECORD_FAILED,
+			.step = spawn_failure.step,
+			.index = spawn_failure.index,
+			.value = spawn_failure.value,
+		};
+		send_record(&record);
+		quit(1);
+	}
+	const struct iso_record started = {.type = ISO_RECORD_STARTED};
+	send_record(&started);
+	return pid;
+}
+
+/*
+ * Reap everything that has ended. The payload's end is reported once, with whether descendants are
+ * left; when none is, this process ends too, after the report.
+ */
+static bool reap(long payload, bool payload_ended)
+{
+	struct iso_record ended = {.type = ISO_RECORD_UNSET};
+	long pid;
+	int status;
+	while ((pid = iso_raw4(SYS_wait4, -1, ISO_ARG(&status), WNOHANG | __WALL, 0)) > 0) {
+		if (pid == payload && !payload_ended)
+			ended = (struct iso_record){.type = ISO_RECORD_EXITED, .value = status};
+	}
+	bool alone = pid == -ECHILD;
+	if (ended.type != ISO_RECORD_UNSET) {
+		ended.index = alone ? 0 : 1;
+		send_record(&ended);
+		payload_ended = true;
+	}
+	if (payload_ended && alone)
+		quit(0);
+	return payload_ended;
+}
+
+static void forward(long payload, bool payload_ended, long signal_number)
+{
+	/* The payload leads a process group; once it has ended, everybody left is meant. */
+	(void)iso_raw2(SYS_kill, payload_ended ? -1 : -payload, signal_number);
+}
+
+static void supervise(long signals, long payload) __attribute__((noreturn));
+
+static void supervise(long signals, long payload)
+{
+	bool payload_ended = false;
+	struct pollfd polled[] = {
+		{.fd = (int)signals, .events = POLLIN},
+		{.fd = ISO_INIT_FD_PARENT, .events = POLLIN},
+	};
+	for (;;) {
+		struct signalfd_siginfo info;
+		(void)iso_raw3(SYS_poll, ISO_ARG(polled), 2, -1);
+		if (polled[1].revents != 0)
+			quit(1); /* isorun has died: so does everything here */
+		if (iso_raw3(SYS_read, signals, ISO_ARG(&info), sizeof(info)) != sizeof(info))
+			continue;
+		if (info.ssi_signo == 17 /* SIGCHLD */)
+			payload_ended = reap(payload, payload_ended);
+		else
+			forward(payload, payload_ended, info.ssi_signo);
+	}
+}
+
+void init_main(long *stack) __attribute__((noreturn, used));
+
+void init_main(long *stack)
+{
+	char **argv = (char **)(stack + 1);
+	char **env = argv + stack[0] + 1;
+
+	receive_config();
+	reset_dispositions();
+	if (message.config.make_user_namespace)
+		enter_user_namespace();
+	drop_capabilities();
+	(void)iso_raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
+	(void)iso_raw1(SYS_umask, 022);
+
+	/* HUP 1, INT 2, QUIT 3, USR1 10, USR2 12, TERM 15, CHLD 17, CONT 18; all are blocked. */
+	const unsigned long mask = SIGNAL_BIT(1) | SIGNAL_BIT(2) | SIGNAL_BIT(3) | SIGNAL_BIT(10) |
+				   SIGNAL_BIT(12) | SIGNAL_BIT(15) | SIGNAL_BIT(17) | SIGNAL_BIT(18);
+	long signals = iso_raw4(SYS_signalfd4, -1, ISO_ARG(&mask), sizeof(mask),
+				SFD_CLOEXEC | SFD_NONBLOCK);
+	check(ISO_STEP_FORK, signals);
+
+	struct pollfd parent = {.fd = ISO_INIT_FD_PARENT, .events = POLLIN};
+	if (iso_raw3(SYS_poll, ISO_ARG(&parent), 1, 0) != 0)
+		quit(1); /* isorun died while all this was set up: nothing starts */
+	supervise(signals, spawn(argv + 1, env));
+}
+
+__asm__(".globl _start\n"
+	"_start:\n\t"
+	"xorl %ebp, %ebp\n\t"
+	"movq %rsp, %rdi\n\t"
+	"andq $-16, %rsp\n\t"
+	"callq init_main\n\t"
+	"ud2\n");

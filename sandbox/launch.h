@@ -1,0 +1,30 @@
+/* The one clone from which every execution starts. */
+#ifndef ISORUN_SANDBOX_LAUNCH_H
+#define ISORUN_SANDBOX_LAUNCH_H
+
+#include <sys/types.h>
+
+#include "sandbox/cgroup.h"
+#include "sandbox/prepare.h"
+
+struct iso_process {
+	pid_t pid; /* of the init, as the host sees it */
+	int pidfd; /* owned; readable when the init has ended */
+};
+
+/*
+ * Clone the child into its namespaces and into `cgroup` (NULL: none). It reports over the control
+ * pair of `prepared`, which must stay untouched until that reports or closes.
+ *
+ * Errors: ISO_ERR_LAUNCH; nothing runs then.
+ */
+int iso_launch(struct iso_prepared *prepared, const struct iso_cgroup *cgroup,
+	       struct iso_process *ret_process, struct iso_error *err);
+
+/* Reap the ended init; harmless when the host program's own wait was faster. */
+void iso_process_reap(struct iso_process *process);
+
+/* A sealed memfd that holds the init program. Returns the descriptor, or -1 with `err`. */
+int iso_launch_open_init(struct iso_error *err);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * From a plan to everything its launch needs: descriptors, the init's message, mount options, the
+ * child's operations. What the child reads lives here, at fixed places, until the run has started.
+ */
+#ifndef ISORUN_SANDBOX_PREPARE_H
+#define ISORUN_SANDBOX_PREPARE_H
+
+#include "sandbox/cgroup.h"
+#include "sandbox/child.h"
+#include "sandbox/plan.h"
+
+/* Descriptors that the caller lends for the launch. */
+struct iso_launch_fds {
+	int init_fd;   /* the init program, executable */
+	int stdin_fd;  /* the payload's three streams */
+	int stdout_fd;
+	int stderr_fd;
+};
+
+struct iso_prepared {
+	const struct iso_plan *plan; /* borrowed; outlives this */
+	struct iso_child child;
+	struct iso_child_op *ops;    /* owned */
+	char **op_options;	     /* owned strings, one slot an operation */
+	struct iso_strv init_argv;   /* owned */
+	char uid_map[48], gid_map[48];
+	char *stack;		     /* owned; the child's */
+	int control_fd;		     /* owned; isorun's end of the pair */
+	int child_control_fd;	     /* owned; the init's end, closed after the launch */
+	int self_pidfd;		     /* owned; of this process, for the init to watch */
+};
+
+#define ISO_CHILD_STACK_SIZE (64 * 1024)
+
+/*
+ * Prepare `plan` for a launch into `cgroup` (NULL: none).
+ *
+ * Errors: ISO_ERR_SYSTEM and ISO_ERR_UNSUPPORTED name the step and the object; ISO_ERR_NOMEM.
+ * Nothing of the host is changed.
+ */
+int iso_prepare(const struct iso_plan *plan, const struct iso_cgroup *cgroup,
+		const struct iso_launch_fds *fds, struct iso_prepared *ret_prepared,
+		struct iso_error *err);
+
+/* Release everything; a zeroed value is fine. */
+void iso_prepared_done(struct iso_prepared *prepared);
+
+#endif

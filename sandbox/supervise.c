@@ -1,0 +1,325 @@
+/*
+ * Phases: SETUP until the payload's exec, RUNNING, TERMINATING between TERM and KILL, KILLED while
+ * waiting for the end, ENDED while a slow reader still takes output. Every phase has a deadline, or
+ * runs as long as the payload or the reader likes because nobody set a limit.
+ */
+#include "sandbox/supervise.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runner/base/clock.h"
+
+#define SETUP_LIMIT_MS	 30000
+#define KILL_LIMIT_MS	 5000 /* how long a killed process may take to vanish */
+#define LAST_FLUSH_MS	 500  /* for a slow reader after a deadline or a cancel */
+#define CANCEL_AT_ONCE	 2    /* a second cancel skips the grace */
+
+enum phase {
+	PHASE_SETUP,
+	PHASE_RUNNING,
+	PHASE_TERMINATING,
+	PHASE_KILLED,
+	PHASE_ENDED,
+};
+
+enum {
+	SLOT_CONTROL,
+	SLOT_INIT,
+	SLOT_CANCEL,
+	SLOT_OOM,
+	SLOT_STREAMS, /* two */
+	SLOT_COUNT = SLOT_STREAMS + 2,
+};
+
+struct loop {
+	const struct iso_supervision *what;
+	struct iso_ending *ending;
+	enum phase phase;
+	int64_t wall_deadline_ns, phase_deadline_ns;
+	int cancel_count;
+	bool control_open, cancel_open;
+};
+
+/* Descendants that are still there although the payload has ended, without the init. */
+static uint64_t count_survivors(const struct loop *loop)
+{
+	if (loop->what->cgroup == NULL)
+		return 1; /* at least: there is no list to count */
+	uint64_t members = iso_cgroup_count(loop->what->cgroup);
+	return members > 0 ? members - 1 : 0;
+}
+
+static void kill_all(struct loop *loop)
+{
+	if (loop->ending->exited)
+		loop->ending->survivors_killed = count_survivors(loop);
+	if (loop->what->cgroup == NULL || iso_cgroup_kill(loop->what->cgroup) < 0)
+		/* Without its init the kernel kills the whole PID namespace. */
+		(void)syscall(SYS_pidfd_send_signal, loop->what->process->pidfd, SIGKILL, NULL, 0);
+	loop->phase = PHASE_KILLED;
+	loop->phase_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), KILL_LIMIT_MS);
+}
+
+static void kill_early(struct loop *loop)
+{
+	loop->ending->killed = !loop->ending->exited;
+	kill_all(loop);
+}
+
+/* Ask with `signal_number`, and kill when the grace is over. */
+static void terminate(struct loop *loop, int signal_number)
+{
+	if (loop->what->grace_ms == 0 || loop->phase == PHASE_SETUP) {
+		kill_early(loop);
+		return;
+	}
+	(void)syscall(SYS_pidfd_send_signal, loop->what->process->pidfd, signal_number, NULL, 0);
+	loop->phase = PHASE_TERMINATING;
+	loop->phase_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), loop->what->grace_ms);
+}
+
+/* The payload has ended. What still runs is killed now, or waited for. */
+static void on_payload_exit(struct loop *loop, const struct iso_record *record)
+{
+	struct iso_ending *ending = loop->ending;
+	ending->exited = true;
+	ending->wait_status = record->value;
+	bool descendants_left = record->index != 0;
+	if (!descendants_left)
+		return; /* the init is about to end by itself */
+	if (loop->what->detached == ISO_DETACHED_WAIT && loop->phase == PHASE_RUNNING)
+		return;
+	if (loop->phase < PHASE_KILLED)
+		kill_all(loop);
+}
+
+static void on_control(struct loop *loop)
+{
+	struct iso_record record;
+	for (;;) {
+		ssize_t size = recv(loop->what->control_fd, &record, sizeof(record), MSG_DONTWAIT);
+		if (size < 0 && errno == EINTR)
+			continue;
+		if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return;
+		if (size != sizeof(record)) { /* closed */
+			loop->control_open = false;
+			return;
+		}
+		if (record.type == ISO_RECORD_FAILED) {
+			loop->ending->failure = record;
+		} else if (record.type == ISO_RECORD_STARTED) {
+			loop->ending->started = true;
+			if (loop->phase == PHASE_SETUP)
+				loop->phase = PHASE_RUNNING;
+		} else if (record.type == ISO_RECORD_EXITED) {
+			on_payload_exit(loop, &record);
+		}
+	}
+}
+
+static void on_init_end(struct loop *loop)
+{
+	loop->ending->ended_mono_ns = iso_clock_mono_ns();
+	if (loop->what->cgroup != NULL)
+		(void)iso_cgroup_kill(loop->what->cgroup); /* it is waited for below */
+	loop->phase = PHASE_ENDED;
+	bool hurried = loop->ending->deadline_passed || loop->cancel_count > 0;
+	loop->phase_deadline_ns =
+		hurried ? iso_deadline_after(loop->ending->ended_mono_ns, LAST_FLUSH_MS)
+			: loop->wall_deadline_ns;
+}
+
+static void abandon_outlets(struct loop *loop)
+{
+	for (int i = 0; i < 2; i++) {
+		if (!iso_stream_ended(loop->what->streams[i]))
+			iso_stream_abandon_outlet(loop->what->streams[i], ETIMEDOUT);
+	}
+}
+
+static void on_cancel(struct loop *loop)
+{
+	struct signalfd_siginfo info = {0}; /* a pipe's uint32_t lands in its first member */
+	ssize_t size = read(loop->what->cancel_fd, &info, sizeof(info));
+	if (size < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (size <= 0) { /* its writer is gone: nobody will cancel any more */
+		loop->cancel_open = false;
+		return;
+	}
+	int signal_number = size < (ssize_t)sizeof(info.ssi_signo) ? SIGTERM : (int)info.ssi_signo;
+	loop->cancel_count++;
+	if (loop->phase == PHASE_ENDED) {
+		abandon_outlets(loop);
+		return;
+	}
+	if (loop->ending->cancel_signal == 0)
+		loop->ending->cancel_signal = signal_number;
+	if (loop->phase < PHASE_TERMINATING)
+		terminate(loop, signal_number);
+	else if (loop->cancel_count >= CANCEL_AT_ONCE && loop->phase == PHASE_TERMINATING)
+		kill_early(loop);
+}
+
+static void on_deadline(struct loop *loop)
+{
+	switch (loop->phase) {
+	case PHASE_SETUP: /* the wall limit covers set-up, too */
+		loop->ending->deadline_passed = loop->wall_deadline_ns <= loop->phase_deadline_ns;
+		loop->ending->setup_timed_out = !loop->ending->deadline_passed;
+		kill_early(loop);
+		break;
+	case PHASE_RUNNING:
+		loop->ending->deadline_passed = true;
+		terminate(loop, SIGTERM);
+		break;
+	case PHASE_TERMINATING:
+		kill_early(loop);
+		break;
+	case PHASE_KILLED:
+		loop->ending->left_behind = true;
+		on_init_end(loop);
+		loop->phase_deadline_ns = iso_clock_mono_ns();
+		break;
+	case PHASE_ENDED:
+		abandon_outlets(loop);
+		break;
+	}
+}
+
+static int64_t next_deadline(const struct loop *loop)
+{
+	switch (loop->phase) {
+	case PHASE_SETUP:
+		return iso_deadline_min(loop->phase_deadline_ns, loop->wall_deadline_ns);
+	case PHASE_RUNNING:
+		return loop->wall_deadline_ns;
+	default:
+		return loop->phase_deadline_ns;
+	}
+}
+
+static bool streams_ended(const struct loop *loop)
+{
+	return iso_stream_ended(loop->what->streams[0]) && iso_stream_ended(loop->what->streams[1]);
+}
+
+/* Finished when the init is gone and both streams are drained. Survivors of a kill may hold the
+ * pipes open for ever, so with those left behind the pipes are not waited for. */
+static bool is_finished(const struct loop *loop)
+{
+	return loop->phase == PHASE_ENDED && (streams_ended(loop) || loop->ending->left_behind);
+}
+
+static void fill_slots(const struct loop *loop, struct pollfd slots[SLOT_COUNT])
+{
+	const struct iso_supervision *what = loop->what;
+	bool init_lives = loop->phase != PHASE_ENDED;
+	slots[SLOT_CONTROL] = (struct pollfd){loop->control_open ? what->control_fd : -1, POLLIN, 0};
+	slots[SLOT_INIT] = (struct pollfd){init_lives ? what->process->pidfd : -1, POLLIN, 0};
+	bool watch_oom = what->cgroup != NULL && !loop->ending->oom_seen;
+	slots[SLOT_CANCEL] = (struct pollfd){loop->cancel_open ? what->cancel_fd : -1, POLLIN, 0};
+	slots[SLOT_OOM] = (struct pollfd){watch_oom ? what->cgroup->oom_fd : -1, POLLIN, 0};
+	for (int i = 0; i < 2; i++) {
+		const struct iso_stream *stream = what->streams[i];
+		struct pollfd *slot = &slots[SLOT_STREAMS + i];
+		*slot = (struct pollfd){-1, 0, 0};
+		if (iso_stream_wants_write(stream))
+			*slot = (struct pollfd){stream->outlet.fd, POLLOUT, 0};
+		else if (iso_stream_wants_read(stream))
+			*slot = (struct pollfd){stream->read_fd, POLLIN, 0};
+	}
+}
+
+static void dispatch(struct loop *loop, const struct pollfd slots[SLOT_COUNT])
+{
+	for (int i = 0; i < 2; i++) {
+		if (slots[SLOT_STREAMS + i].revents != 0)
+			iso_stream_pump(loop->what->streams[i]);
+	}
+	if (slots[SLOT_CANCEL].revents != 0)
+		on_cancel(loop);
+	if (slots[SLOT_OOM].revents != 0) {
+		loop->ending->oom_seen = true;
+		if (loop->phase < PHASE_KILLED)
+			kill_early(loop);
+	}
+	/* Records first: the init sends them before it ends. */
+	if (slots[SLOT_CONTROL].revents != 0 || slots[SLOT_INIT].revents != 0)
+		on_control(loop);
+	if (slots[SLOT_INIT].revents != 0 && loop->phase != PHASE_ENDED)
+		on_init_end(loop);
+}
+
+static void run(struct loop *loop)
+{
+	while (!is_finished(loop)) {
+		struct pollfd slots[SLOT_COUNT];
+		fill_slots(loop, slots);
+		int64_t now = iso_clock_mono_ns();
+		int64_t deadline = next_deadline(loop);
+		if (now >= deadline) {
+			on_deadline(loop);
+			continue;
+		}
+		if (poll(slots, SLOT_COUNT, iso_deadline_poll_ms(deadline, now)) > 0)
+			dispatch(loop, slots);
+	}
+}
+
+/* Block SIGPIPE in this thread; afterwards take back one that we caused. */
+static void block_sigpipe(sigset_t *ret_saved, bool *ret_was_pending)
+{
+	sigset_t pipe_only, pending;
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	sigpending(&pending);
+	*ret_was_pending = sigismember(&pending, SIGPIPE) == 1;
+	pthread_sigmask(SIG_BLOCK, &pipe_only, ret_saved);
+}
+
+static void restore_sigpipe(const sigset_t *saved, bool was_pending)
+{
+	sigset_t pipe_only;
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	if (!was_pending)
+		(void)sigtimedwait(&pipe_only, NULL, &(struct timespec){0});
+	pthread_sigmask(SIG_SETMASK, saved, NULL);
+}
+
+void iso_supervise(const struct iso_supervision *supervision, struct iso_ending *ret_ending)
+{
+	*ret_ending = (struct iso_ending){0};
+	struct loop loop = {
+		.what = supervision,
+		.ending = ret_ending,
+		.phase = PHASE_SETUP,
+		.control_open = true,
+		.cancel_open = true,
+		.wall_deadline_ns = supervision->wall_limit_ms == ISO_UNLIMITED
+					    ? ISO_NEVER
+					    : iso_deadline_after(supervision->started_mono_ns,
+								 supervision->wall_limit_ms),
+		.phase_deadline_ns =
+			iso_deadline_after(supervision->started_mono_ns, SETUP_LIMIT_MS),
+	};
+	sigset_t saved;
+	bool was_pending;
+	block_sigpipe(&saved, &was_pending);
+	run(&loop);
+	restore_sigpipe(&saved, was_pending);
+	iso_process_reap(supervision->process);
+	if (supervision->cgroup != NULL &&
+	    iso_cgroup_wait_empty(supervision->cgroup,
+				  iso_deadline_after(iso_clock_mono_ns(), KILL_LIMIT_MS)) < 0)
+		ret_ending->left_behind = true;
+}

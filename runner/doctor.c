@@ -194,7 +194,9 @@ static void check_idmap(struct finding *finding)
 		return;
 	}
 	ISO_AUTO_CLOSE int fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	bool ok = fd >= 0 && iso_host_can_idmap(fd);
+	struct iso_idmap_cache idmaps = {0};
+	bool ok = fd >= 0 && iso_host_can_idmap(fd, &idmaps);
+	iso_idmap_cache_done(&idmaps);
 	say(finding, ok,
 	    ok ? "the current directory's file system can be id-mapped"
 	       : "the current directory's file system cannot be id-mapped",

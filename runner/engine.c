@@ -33,6 +33,7 @@ struct iso_engine {
 	struct iso_host host;
 	int init_fd;	 /* owned; the init program */
 	int dev_null_fd; /* owned */
+	struct iso_idmap_cache idmaps;
 	struct iso_cgroup_site site;
 	struct iso_error site_error; /* why there is no site; code ISO_OK when there is one */
 };
@@ -98,6 +99,7 @@ void iso_engine_free(iso_engine *engine)
 	if (engine == NULL)
 		return;
 	iso_cgroup_site_done(&engine->site);
+	iso_idmap_cache_done(&engine->idmaps);
 	iso_fd_close(engine->init_fd);
 	iso_fd_close(engine->dev_null_fd);
 	free(engine);
@@ -155,7 +157,8 @@ static int start(struct run *run, struct iso_error *err)
 		.stdout_fd = run->streams[0].write_fd,
 		.stderr_fd = run->streams[1].write_fd,
 	};
-	if (iso_prepare(&run->plan, cgroup_of(run), &fds, &run->prepared, err) < 0 ||
+	if (iso_prepare(&run->plan, cgroup_of(run), &fds, &run->engine->idmaps, &run->prepared,
+			err) < 0 ||
 	    iso_launch(&run->prepared, cgroup_of(run), &run->process, err) < 0)
 		return -1;
 	for (int i = 0; i < 2; i++)
@@ -251,7 +254,8 @@ static void release(struct run *run, struct iso_result *result)
 static int execute(struct run *run, struct iso_result *result, struct iso_error *err)
 {
 	struct iso_error refused = {0};
-	if (iso_plan_build(run->request, &run->engine->host, &run->plan, &refused) < 0) {
+	if (iso_plan_build(run->request, &run->engine->host, &run->engine->idmaps, &run->plan,
+			   &refused) < 0) {
 		iso_classify_refused(&refused, &result->outcome);
 		return 0;
 	}
@@ -326,7 +330,7 @@ int iso_engine_plan(iso_engine *engine, const struct iso_request *request, char 
 		    struct iso_error *err)
 {
 	ISO_CLEANUP(iso_plan_done) struct iso_plan plan = {0};
-	if (iso_plan_build(request, &engine->host, &plan, err) < 0)
+	if (iso_plan_build(request, &engine->host, &engine->idmaps, &plan, err) < 0)
 		return -1;
 	return iso_plan_print(&plan, ret_json, err);
 }

@@ -231,8 +231,9 @@ static int inner_id(uint64_t requested, uint64_t standard, const char *name, uin
  * the receipt says so. Started by an ordinary user: that user, the only one it can map.
  */
 static int build_identity(const struct iso_request *request, const struct iso_host *host,
-			  const struct iso_named_path *workspace, struct iso_identity *identity,
-			  bool *ret_workspace_mapped, struct iso_error *err)
+			  struct iso_idmap_cache *idmaps, const struct iso_named_path *workspace,
+			  struct iso_identity *identity, bool *ret_workspace_mapped,
+			  struct iso_error *err)
 {
 	uint64_t standard_uid = host->privileged || host->euid == 0 ? DEFAULT_INNER_ID : host->euid;
 	uint64_t standard_gid = host->privileged || host->egid == 0 ? DEFAULT_INNER_ID : host->egid;
@@ -246,7 +247,7 @@ static int build_identity(const struct iso_request *request, const struct iso_ho
 		identity->host_gid = host->egid;
 		return 0;
 	}
-	*ret_workspace_mapped = iso_host_can_idmap(workspace->fd);
+	*ret_workspace_mapped = iso_host_can_idmap(workspace->fd, idmaps);
 	identity->kind = ISO_IDENTITY_MAPPED;
 	identity->host_uid = ISO_NOBODYS_ID;
 	identity->host_gid = ISO_NOBODYS_ID;
@@ -313,7 +314,7 @@ static int build_hostname(const struct iso_request *request, struct iso_plan *pl
 }
 
 static int build(const struct iso_request *request, const struct iso_host *host,
-		 struct iso_plan *plan, struct iso_error *err)
+		 struct iso_idmap_cache *idmaps, struct iso_plan *plan, struct iso_error *err)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path workspace = {.fd = -1};
 	bool workspace_mapped;
@@ -321,7 +322,8 @@ static int build(const struct iso_request *request, const struct iso_host *host,
 	    build_workspace(request, &workspace, plan, err) < 0 ||
 	    build_limits(request, host, &plan->limits, err) < 0 ||
 	    build_environment(request, plan, err) < 0 || build_hostname(request, plan, err) < 0 ||
-	    build_identity(request, host, &workspace, &plan->identity, &workspace_mapped, err) < 0)
+	    build_identity(request, host, idmaps, &workspace, &plan->identity, &workspace_mapped,
+			   err) < 0)
 		return -1;
 	plan->detached = request->detached;
 	plan->cgroup_optional = request->cgroup_optional;
@@ -331,10 +333,10 @@ static int build(const struct iso_request *request, const struct iso_host *host,
 }
 
 int iso_plan_build(const struct iso_request *request, const struct iso_host *host,
-		   struct iso_plan *ret_plan, struct iso_error *err)
+		   struct iso_idmap_cache *idmaps, struct iso_plan *ret_plan, struct iso_error *err)
 {
 	struct iso_plan plan = {0};
-	if (build(request, host, &plan, err) < 0) {
+	if (build(request, host, idmaps, &plan, err) < 0) {
 		iso_plan_done(&plan);
 		return -1;
 	}

@@ -17,7 +17,7 @@
  * given to a payload without host rights; ISO_ERR_SYSTEM; ISO_ERR_NOMEM.
  */
 int iso_plan_build(const struct iso_request *request, const struct iso_host *host,
-		   struct iso_plan *ret_plan, struct iso_error *err);
+		   struct iso_idmap_cache *idmaps, struct iso_plan *ret_plan, struct iso_error *err);
 
 /* Open a directory or file that the caller named, and find out its canonical path. */
 struct iso_named_path {

@@ -185,11 +185,12 @@ static int add_system_directories(struct builder *builder)
 static int add_curated_etc(struct builder *builder)
 {
 	static const char *const names[] = {
-		"alternatives", "ca-certificates", "fonts",	"ld.so.cache", "localtime",
-		"mime.types",	"os-release",	   "pki",	"protocols",   "services",
-		"sgml",		"ssl",		   "timezone",	"xml",
+		"alternatives", "fonts", "ld.so.cache", "localtime", "os-release", "pki", "protocols",
+		"services", "sgml", "ssl", "timezone", "xml",
+		/* Debian's Java finds its configuration here. */
+		"java-8-openjdk", "java-11-openjdk", "java-17-openjdk", "java-21-openjdk",
+		"java-25-openjdk",
 	};
-	static const char java_prefix[] = "java-";
 	if (add_dir(builder, "/etc", 0755) < 0)
 		return -1;
 	ISO_AUTO_CLOSE int etc_fd = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -203,19 +204,7 @@ static int add_curated_etc(struct builder *builder)
 		if (add_host_entry(builder, etc_fd, names[i], path, path) < 0)
 			return -1;
 	}
-	/* Debian's Java finds its configuration under a name with a version. */
-	DIR *dir = fdopendir(ISO_TAKE_FD(etc_fd));
-	if (dir == NULL)
-		return iso_error_nomem(builder->err);
-	int result = 0;
-	for (struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL;) {
-		if (strncmp(entry->d_name, java_prefix, strlen(java_prefix)) != 0)
-			continue;
-		snprintf(path, sizeof(path), "/etc/%s", entry->d_name);
-		result = add_host_entry(builder, dirfd(dir), entry->d_name, path, path);
-	}
-	closedir(dir);
-	return result;
+	return 0;
 }
 
 /* Files that describe the payload's own world; `kind` is FILE, or COVER in a given root. */

@@ -129,7 +129,7 @@ void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 		iso_signal_name(ending->cancel_signal, name);
 		set(outcome, ISO_STATUS_CANCELLED, EXIT_SIGNAL_BASE + ending->cancel_signal);
 		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,
-			      "Cancelled: isorun received %s and ended the command", name);
+			      "Cancelled: received %s, which ended the command", name);
 	} else if (ending->deadline_passed) {
 		set(outcome, ISO_STATUS_TIMED_OUT, EXIT_TIMED_OUT);
 		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,

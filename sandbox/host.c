@@ -18,7 +18,6 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
-#include "sandbox/idmap.h"
 
 #define XFS_MAGIC 0x58465342
 
@@ -82,7 +81,7 @@ int iso_host_probe(struct iso_host *ret_host, struct iso_error *err)
 	return 0;
 }
 
-bool iso_host_can_idmap(int path_fd)
+bool iso_host_can_idmap(int path_fd, struct iso_idmap_cache *idmaps)
 {
 	struct statfs fs;
 	struct stat st;
@@ -91,8 +90,9 @@ bool iso_host_can_idmap(int path_fd)
 	/* These could before our oldest kernel; a launch says so should it be wrong. */
 	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC)
 		return true;
-	ISO_AUTO_CLOSE int userns_fd = -1;
-	if (iso_idmap_open(st.st_uid, st.st_gid, ISO_NOBODYS_ID, ISO_NOBODYS_ID, &userns_fd, NULL) < 0)
+	int userns_fd;
+	if (iso_idmap_get(idmaps, st.st_uid, st.st_gid, ISO_NOBODYS_ID, ISO_NOBODYS_ID, &userns_fd,
+			  NULL) < 0)
 		return false;
 	ISO_AUTO_CLOSE int tree_fd = iso_idmap_clone_tree(path_fd, 0, userns_fd);
 	return tree_fd >= 0;

@@ -30,7 +30,7 @@
 /* The namespace's first process: raw calls only, see sandbox/child.c. */
 static void __attribute__((noreturn)) wait_for_parent(const void *argument)
 {
-	struct pollfd parent = {.fd = *(const int *)argument, .events = POLLIN};
+	struct pollfd parent = {.fd = (int)(intptr_t)argument, .events = POLLIN};
 	(void)iso_raw3(SYS_poll, ISO_ARG(&parent), 1, -1);
 	for (;;)
 		(void)iso_raw1(SYS_exit_group, 0);
@@ -44,53 +44,95 @@ static int write_map(pid_t pid, const char *file, uint32_t inner, uint32_t outer
 	return iso_fd_write_control(AT_FDCWD, path, text);
 }
 
-static int map_and_open(pid_t pid, uint32_t disk_uid, uint32_t disk_gid, uint32_t host_uid,
-			uint32_t host_gid)
+static int map_and_open(pid_t pid, const struct iso_idmap *map)
 {
-	if (write_map(pid, "uid_map", disk_uid, host_uid) < 0 ||
-	    write_map(pid, "gid_map", disk_gid, host_gid) < 0)
+	if (write_map(pid, "uid_map", map->disk_uid, map->host_uid) < 0 ||
+	    write_map(pid, "gid_map", map->disk_gid, map->host_gid) < 0)
 		return -1;
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	return iso_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC));
 }
 
-int iso_idmap_open(uint32_t disk_uid, uint32_t disk_gid, uint32_t host_uid, uint32_t host_gid,
-		   int *ret_fd, struct iso_error *err)
+/* Make the namespace of `map`, whose ids are set. The process that made it is killed and not waited
+ * for: its end need not delay the run. */
+static int make(struct iso_idmap *map, struct iso_error *err)
 {
-	ISO_AUTO_FREE char *stack = aligned_alloc(16, STACK_SIZE);
-	if (stack == NULL)
+	map->stack = aligned_alloc(16, STACK_SIZE);
+	if (map->stack == NULL)
 		return iso_error_nomem(err);
 	ISO_AUTO_CLOSE int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	int pidfd = -1;
 	const struct clone_args args = {
 		.flags = CLONE_VM | CLONE_NEWUSER | CLONE_PIDFD,
 		.pidfd = (uintptr_t)&pidfd,
-		.stack = (uintptr_t)stack,
+		.stack = (uintptr_t)map->stack,
 		.stack_size = STACK_SIZE,
 	};
 	sigset_t all, saved;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &saved); /* no handler may run on that stack */
+	/* It takes what it polls by value in the pointer: `self` does not outlive this call. */
 	long pid = self < 0 ? -errno
-			    : iso_raw_clone3(&args, sizeof(args), wait_for_parent, &self);
+			    : iso_raw_clone3(&args, sizeof(args), wait_for_parent,
+					     (const void *)(intptr_t)self);
 	pthread_sigmask(SIG_SETMASK, &saved, NULL);
 	if (pid < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, (int)-pid,
 				     "create a user namespace for id-mapping");
-
-	int fd = map_and_open((pid_t)pid, disk_uid, disk_gid, host_uid, host_gid);
+	map->holder_pidfd = iso_fd_above_stdio(pidfd);
+	map->userns_fd = map_and_open((pid_t)pid, map);
 	int saved_errno = errno;
-	(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-	siginfo_t info;
-	while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
-		;
-	iso_fd_close(pidfd);
-	if (fd < 0)
+	(void)syscall(SYS_pidfd_send_signal, map->holder_pidfd, SIGKILL, NULL, 0);
+	if (map->userns_fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, saved_errno,
-				     "map uid %u to %u for id-mapping", disk_uid, host_uid);
-	*ret_fd = fd;
+				     "map uid %u to %u for id-mapping", map->disk_uid, map->host_uid);
 	return 0;
+}
+
+static void release(struct iso_idmap *map)
+{
+	siginfo_t info;
+	while (map->holder_pidfd >= 0 &&
+	       waitid(P_PIDFD, (id_t)map->holder_pidfd, &info, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
+		;
+	iso_fd_close(map->holder_pidfd);
+	iso_fd_close(map->userns_fd);
+	free(map->stack);
+	*map = (struct iso_idmap){.userns_fd = -1, .holder_pidfd = -1};
+}
+
+int iso_idmap_get(struct iso_idmap_cache *cache, uint32_t disk_uid, uint32_t disk_gid,
+		  uint32_t host_uid, uint32_t host_gid, int *ret_fd, struct iso_error *err)
+{
+	for (unsigned int i = 0; i < cache->count && i < ISO_IDMAP_CACHE_SIZE; i++) {
+		const struct iso_idmap *map = &cache->entries[i];
+		if (map->disk_uid == disk_uid && map->disk_gid == disk_gid &&
+		    map->host_uid == host_uid && map->host_gid == host_gid) {
+			*ret_fd = map->userns_fd;
+			return 0;
+		}
+	}
+	struct iso_idmap map = {disk_uid, disk_gid, host_uid, host_gid, -1, -1, NULL};
+	if (make(&map, err) < 0) {
+		release(&map);
+		return -1;
+	}
+	struct iso_idmap *place = &cache->entries[cache->count % ISO_IDMAP_CACHE_SIZE];
+	if (cache->count >= ISO_IDMAP_CACHE_SIZE)
+		release(place);
+	*place = map;
+	cache->count++;
+	*ret_fd = map.userns_fd;
+	return 0;
+}
+
+void iso_idmap_cache_done(struct iso_idmap_cache *cache)
+{
+	for (unsigned int i = 0; i < cache->count && i < ISO_IDMAP_CACHE_SIZE; i++)
+		release(&cache->entries[i]);
+	cache->count = 0;
 }
 
 int iso_idmap_clone_tree(int path_fd, uint64_t attributes, int userns_fd)

@@ -70,16 +70,17 @@ static int open_meant(const struct iso_fsop *op, struct stat *ret_st, struct iso
 }
 
 /* Clone a bind whose owner appears as the payload: only the host's root can, so not the child. */
-static int clone_mapped(const struct iso_identity *identity, const struct iso_fsop *op, int *ret_fd,
+static int clone_mapped(const struct iso_prepared *prepared, const struct iso_fsop *op, int *ret_fd,
 			struct iso_error *err)
 {
+	const struct iso_identity *identity = &prepared->plan->identity;
 	struct stat st;
 	ISO_AUTO_CLOSE int path_fd = open_meant(op, &st, err);
 	if (path_fd < 0)
 		return -1;
-	ISO_AUTO_CLOSE int userns_fd = -1;
-	if (iso_idmap_open(st.st_uid, st.st_gid, identity->host_uid, identity->host_gid, &userns_fd,
-			   err) < 0)
+	int userns_fd;
+	if (iso_idmap_get(prepared->idmaps, st.st_uid, st.st_gid, identity->host_uid,
+			  identity->host_gid, &userns_fd, err) < 0)
 		return -1;
 	int tree_fd = iso_idmap_clone_tree(path_fd, bind_attributes(op), userns_fd);
 	if (tree_fd < 0) {
@@ -162,7 +163,7 @@ static int prepare_op(struct iso_prepared *prepared, size_t index, struct iso_er
 	};
 	prepared->child.has_masks |= op->kind == ISO_FSOP_MASK;
 	if (op->kind == ISO_FSOP_BIND && op->owner_mapped)
-		return clone_mapped(&plan->identity, op, &out->tree_fd, err);
+		return clone_mapped(prepared, op, &out->tree_fd, err);
 	return 0;
 }
 
@@ -305,11 +306,12 @@ static int prepare(struct iso_prepared *prepared, const struct iso_cgroup *cgrou
 }
 
 int iso_prepare(const struct iso_plan *plan, const struct iso_cgroup *cgroup,
-		const struct iso_launch_fds *fds, struct iso_prepared *ret_prepared,
-		struct iso_error *err)
+		const struct iso_launch_fds *fds, struct iso_idmap_cache *idmaps,
+		struct iso_prepared *ret_prepared, struct iso_error *err)
 {
 	*ret_prepared = (struct iso_prepared){
 		.plan = plan,
+		.idmaps = idmaps,
 		.control_fd = -1,
 		.child_control_fd = -1,
 		.self_pidfd = -1,

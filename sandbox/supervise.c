@@ -191,6 +191,7 @@ static void on_deadline(struct loop *loop)
 		break;
 	case PHASE_ENDED:
 		abandon_outlets(loop);
+		loop->phase_deadline_ns = ISO_NEVER; /* the pipes' rest comes without waiting */
 		break;
 	}
 }

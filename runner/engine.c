@@ -28,6 +28,7 @@
 
 #define DEFAULT_OUTPUT_LIMIT 16000
 #define REMOVE_LIMIT_MS	     2000
+#define EXIT_OUTPUT_LOST     125
 
 struct iso_engine {
 	struct iso_host host;
@@ -190,7 +191,6 @@ static int keep_stream(struct iso_stream *stream, struct iso_captured *ret_captu
 		.captured = stream->capture,
 		.total_bytes = stream->retain.total_bytes,
 		.keep = stream->retain.keep,
-		.outlet_errno = stream->outlet_errno,
 	};
 	if (stream->capture) {
 		if (stream->out_of_memory)
@@ -205,6 +205,22 @@ static int keep_stream(struct iso_stream *stream, struct iso_captured *ret_captu
 	}
 	*ret_captured = captured;
 	return 0;
+}
+
+/* Output that was asked for and could not be delivered must not look like success. A reader that left
+ * (EPIPE) is no error of ours: the payload saw that itself. */
+static void note_lost_output(const struct run *run, struct iso_outcome *outcome)
+{
+	static const char *const names[2] = {"standard output", "standard error"};
+	for (int i = 0; i < 2; i++) {
+		int os_errno = run->streams[i].outlet_errno;
+		if (os_errno == 0 || os_errno == EPIPE || outcome->status != ISO_STATUS_COMPLETED)
+			continue;
+		outcome->status = ISO_STATUS_INTERNAL_ERROR;
+		outcome->exit_code = EXIT_OUTPUT_LOST;
+		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, os_errno,
+			      "OutputLost: pass the command's %s through", names[i]);
+	}
 }
 
 /* Fill the result with what a launched run was and left. */
@@ -224,6 +240,7 @@ static int keep(struct run *run, struct iso_result *result, struct iso_error *er
 		result->cpu_effective_millis = run->cgroup.cpu_effective_millis;
 	}
 	iso_classify(&run->plan, &run->ending, &result->usage, &result->outcome);
+	note_lost_output(run, &result->outcome);
 	result->survivors_killed = run->ending.survivors_killed;
 	result->cgroup_mode = run->cgroup.mode;
 	result->elapsed_us = (run->ending.ended_mono_ns - run->started_mono_ns) / 1000;

@@ -15,7 +15,6 @@ struct iso_captured {
 	bool captured; /* false: only counted */
 	bool truncated;
 	enum iso_keep keep;
-	int outlet_errno; /* passing through ended early, or 0 */
 	char sha256[ISO_SHA256_HEX_SIZE];
 };
 

@@ -326,6 +326,17 @@ static long __attribute__((noinline)) spawn(char **argv, char **env)
 }
 
 /*
+ * A child that asked to be traced (PTRACE_TRACEME) made this process its tracer and now stands still.
+ * Nobody here traces: let it go on, with the signal it was about to receive.
+ */
+static void release_traced(long pid, int status)
+{
+	long signal_number = (status >> 8) & 0xff;
+	(void)iso_raw4(SYS_ptrace, 17 /* PTRACE_DETACH */, pid, 0,
+		       signal_number == 5 /* SIGTRAP, of an exec */ ? 0 : signal_number);
+}
+
+/*
  * Reap everything that has ended. The payload's end is reported once, with whether descendants are
  * left; when none is, this process ends too, after the report.
  */
@@ -335,7 +346,9 @@ static bool reap(long payload, bool payload_ended)
 	long pid;
 	int status;
 	while ((pid = iso_raw4(SYS_wait4, -1, ISO_ARG(&status), WNOHANG | __WALL, 0)) > 0) {
-		if (pid == payload && !payload_ended)
+		if ((status & 0xff) == 0x7f) /* stopped, which only a tracee's parent is told */
+			release_traced(pid, status);
+		else if (pid == payload && !payload_ended)
 			ended = (struct iso_record){.type = ISO_RECORD_EXITED, .value = status};
 	}
 	bool alone = pid == -ECHILD;
@@ -391,6 +404,7 @@ void init_main(long *stack)
 		enter_user_namespace();
 	drop_capabilities();
 	(void)iso_raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
+	(void)iso_raw2(SYS_prctl, PR_SET_NAME, ISO_ARG("isorun-init"));
 	(void)iso_raw1(SYS_umask, 022);
 
 	/* HUP 1, INT 2, QUIT 3, USR1 10, USR2 12, TERM 15, CHLD 17, CONT 18; all are blocked. */

@@ -1,0 +1,181 @@
+/* The hostile payloads, by name: each does its worst until it is stopped. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MIB (1024 * 1024)
+
+/* Every process forks as fast as it can. */
+static void fork_bomb(char **arguments)
+{
+	(void)arguments;
+	for (;;)
+		(void)fork(); /* EAGAIN is what we are here for */
+}
+
+static void touch(size_t mib)
+{
+	for (size_t i = 0; i < mib; i++) {
+		char *memory = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (memory == MAP_FAILED)
+			exit(9);
+		memset(memory, 1, MIB);
+	}
+}
+
+static void hog_alone(char **arguments)
+{
+	touch(strtoul(arguments[0], NULL, 10));
+}
+
+/* Eight children take an eighth each and wait for each other. */
+static void hog_family(char **arguments)
+{
+	for (int i = 0; i < 8; i++) {
+		if (fork() == 0) {
+			touch(strtoul(arguments[0], NULL, 10) / 8);
+			pause();
+		}
+	}
+	pause();
+}
+
+static void hog_tmpfs(char **arguments)
+{
+	static char block[MIB];
+	int fd = open("/tmp/hog", O_WRONLY | O_CREAT, 0600);
+	memset(block, 1, sizeof(block));
+	for (size_t i = strtoul(arguments[0], NULL, 10); i > 0; i--) {
+		if (write(fd, block, sizeof(block)) < 0)
+			exit(9);
+	}
+}
+
+/* Fill both streams with so many MiB each, from two processes at once. */
+static void flood(char **arguments)
+{
+	static char block[MIB];
+	size_t count = strtoul(arguments[0], NULL, 10);
+	pid_t child = fork();
+	memset(block, child == 0 ? 'e' : 'o', sizeof(block));
+	for (; count > 0; count--) {
+		for (size_t done = 0; done < sizeof(block);) {
+			ssize_t written = write(child == 0 ? 2 : 1, block + done, sizeof(block) - done);
+			if (written < 0)
+				exit(9);
+			done += (size_t)written;
+		}
+	}
+	if (child == 0)
+		_exit(0);
+	waitpid(child, NULL, 0);
+}
+
+/* Double fork, new session, every signal ignored, both streams held open; the leader leaves. */
+static void orphan(char **arguments)
+{
+	(void)arguments;
+	if (fork() == 0) {
+		setsid();
+		if (fork() == 0) {
+			for (int number = 1; number < 32; number++)
+				signal(number, SIG_IGN);
+			for (;;)
+				pause();
+		}
+		_exit(0);
+	}
+	wait(NULL);
+	printf("left\n");
+}
+
+/* Stop everything that can be stopped, itself last. */
+static void stop_all(char **arguments)
+{
+	(void)arguments;
+	for (int i = 0; i < 4; i++) {
+		if (fork() == 0)
+			for (;;)
+				pause();
+	}
+	kill(-1, SIGSTOP);
+	kill(1, SIGSTOP);
+	kill(getppid(), SIGSTOP);
+	raise(SIGSTOP);
+	pause();
+}
+
+/* So many double forks whose grandchildren end at once: all become the init's to reap. */
+static void breed(char **arguments)
+{
+	for (size_t i = strtoul(arguments[0], NULL, 10); i > 0; i--) {
+		pid_t child;
+		while ((child = fork()) < 0 && errno == EAGAIN)
+			usleep(1000);
+		if (child == 0)
+			_exit(fork() < 0);
+		int status;
+		waitpid(child, &status, 0);
+	}
+	printf("bred\n");
+}
+
+/* Ignore the polite signals and wait. */
+static void deaf(char **arguments)
+{
+	(void)arguments;
+	for (int number = 1; number < 32; number++)
+		signal(number, SIG_IGN);
+	printf("deaf\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static void print_ignored(char **arguments)
+{
+	(void)arguments;
+	sigset_t blocked;
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	printf("ignored");
+	for (int number = 1; number < 65; number++) {
+		struct sigaction action;
+		if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+			printf(" %d", number);
+	}
+	printf(" blocked");
+	for (int number = 1; number < 65; number++) {
+		if (sigismember(&blocked, number) == 1)
+			printf(" %d", number);
+	}
+	printf("\n");
+}
+
+static const struct {
+	const char *name;
+	void (*action)(char **arguments);
+} actions[] = {
+	{"fork-bomb", fork_bomb},   {"hog-alone", hog_alone}, {"hog-family", hog_family},
+	{"hog-tmpfs", hog_tmpfs},   {"flood", flood},	      {"orphan", orphan},
+	{"stop-all", stop_all},	    {"breed", breed},	      {"deaf", deaf},
+	{"signals", print_ignored},
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(actions) / sizeof(actions[0]); i++) {
+		if (strcmp(argv[1], actions[i].name) == 0) {
+			actions[i].action(argv + 2);
+			return 0;
+		}
+	}
+	fprintf(stderr, "probe_hostile: no such action\n");
+	return 2;
+}

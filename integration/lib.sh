@@ -88,6 +88,15 @@ field() {
   printf '%s' "$receipt" | jq -r -c "$1" 2>&1
 }
 
+# wait_for_text FILE: until something stands in it, at most 20 s.
+wait_for_text() {
+  tries=0
+  while ! [ -s "$1" ] && [ $tries -lt 200 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+  done
+}
+
 # What a run must not leave: cgroups, processes, mounts.
 cgroups_left() {
   find /sys/fs/cgroup -name 'isorun-*' 2>/dev/null | wc -l

@@ -129,17 +129,14 @@ run -- ./probe_syscalls
 contains 'RUN-8 entry through another architecture is a seccomp kill' "$out" 'i386 entry SIGSYS'
 
 for signal in INT TERM HUP; do
+  rm -f "$base/out"
   "$ISORUN" run --receipt "$base/receipt" -- sh -c "trap 'echo got $signal' $signal; echo ready; sleep 30 & wait; sleep 30" \
     >"$base/out" 2>"$base/err" &
   pid=$!
   # A shell starts its background jobs with INT ignored, and isorun respects that: ask by TERM then.
   send=$signal
   [ $signal = INT ] && send=TERM
-  tries=0
-  while ! grep -q ready "$base/out" && [ $tries -lt 100 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-  done
+  wait_for_text "$base/out"
   kill -$send $pid
   wait $pid
   code=$?

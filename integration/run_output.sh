@@ -6,10 +6,9 @@ run -- sh -c 'echo out; echo err >&2'
 is 'RUN-4 both streams pass through' "$out|$err" 'out|err'
 is 'RUN-4 both are in the receipt' "$(field '[.stdout.text,.stderr.text]')" '["out\n","err\n"]'
 
-"$ISORUN" run -- sh -c 'echo first; sleep 2; echo second' >"$base/live" &
+"$ISORUN" run -- sh -c 'echo first; sleep 3; echo second' >"$base/live" &
 pid=$!
-tries=0
-while ! [ -s "$base/live" ] && [ $tries -lt 15 ]; do sleep 0.1; tries=$((tries + 1)); done
+wait_for_text "$base/live"
 is 'RUN-4 output streams as it comes' "$(cat "$base/live")" first
 wait $pid
 

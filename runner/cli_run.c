@@ -130,15 +130,17 @@ static void report_end(const struct cli_run *run, const iso_result *result)
 	cli_print_error(&plain);
 }
 
-/* From here on these end the run cleanly; ignored ones (nohup) stay ignored. */
+/* From here on these end the run cleanly; ignored ones (nohup, a shell's background jobs) stay so. */
 static int open_cancel_signals(struct iso_error *err)
 {
+	static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 	sigset_t signals;
 	sigemptyset(&signals);
-	sigaddset(&signals, SIGHUP);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGQUIT);
-	sigaddset(&signals, SIGTERM);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct sigaction action;
+		if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(&signals, numbers[i]);
+	}
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	int fd = signalfd(-1, &signals, SFD_CLOEXEC);
 	if (fd < 0)

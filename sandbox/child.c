@@ -292,8 +292,9 @@ static long do_cover(long root, const struct iso_child_op *op)
 		return result;
 	long tree = clone_tree(root, COVER_FILE, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
 						       MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	result = tree < 0 ? tree : attach(root, tree, op->target); /* while it still has its name */
 	(void)iso_raw3(SYS_unlinkat, root, ISO_ARG(COVER_FILE), 0);
-	return tree < 0 ? tree : attach(root, tree, op->target);
+	return result;
 }
 
 /* In a user namespace of its own the child cannot make device nodes: it binds the host's. */

@@ -122,9 +122,9 @@ $(GEN)/gen_loopback: sandbox/gen/gen_loopback.c
 
 # --- tests -----------------------------------------------------------------------------------------
 
-$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a
+$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a $(OBJ)/runner/cli_options.o
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -o $@ $< $(BUILD)/libisorun.a $(LIBS) -lcmocka
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -o $@ $< $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lseccomp -lcmocka
 
 # Probes run inside the sandbox and inside the test machine: static, so that they need nothing.
 $(BUILD)/probes/%: integration/probes/%.c

@@ -80,7 +80,9 @@ run() {
   out=$(cat "$base/out")
   err=$(cat "$base/err")
   receipt=$(cat "$base/receipt" 2>/dev/null)
-  [ -z "${RECEIPTS:-}" ] || cp "$base/receipt" "$RECEIPTS/$$-$count.json" 2>/dev/null
+  if [ -n "${RECEIPTS:-}" ]; then # where every receipt is kept, to be held against the schema
+    cp "$base/receipt" "$RECEIPTS/$(basename "$0" .sh)-$count.json" 2>/dev/null
+  fi
 }
 
 # field PATH: a value of the last receipt, as compact JSON, strings without quotes.

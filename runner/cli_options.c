@@ -413,10 +413,9 @@ static const struct cli_option *find_option(const char *name, size_t length)
 /* Apply the option at `argv`; returns how many words it took, or -1. */
 static int parse_option(struct cli_run *run, char **argv, struct iso_error *err)
 {
-	const char *name = argv[0] + strspn(argv[0], "-");
+	const char *name = strncmp(argv[0], "--", 2) == 0 ? argv[0] + 2 : "";
 	size_t length = strcspn(name, "=");
-	const struct cli_option *option =
-		strncmp(argv[0], "--", 2) == 0 ? find_option(name, length) : NULL;
+	const struct cli_option *option = find_option(name, length);
 	if (option == NULL) {
 		iso_error_set(err, ISO_ERR_INVALID, 0, "read option \"%s\": there is no such option",
 			      argv[0]);

@@ -3,7 +3,7 @@
 #   ISORUN   the program under test      PROBES  directory of the probes
 #   KERNEL   native or vm                FLOOD_MIB  how much the output flood is
 # and ends with `finish`. A test's name starts with the ID of the rule it proves.
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034
 
 set -u
 count=0

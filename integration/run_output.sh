@@ -52,6 +52,7 @@ is 'T84 bytes that are no text: replaced, and had raw' \
 
 # A reader that stops reading slows the payload, but not the deadline, and not the receipt.
 mkfifo "$base/slow"
+# shellcheck disable=SC2217
 sleep 30 <"$base/slow" &
 reader=$!
 started=$(date +%s%3N)

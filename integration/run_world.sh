@@ -88,6 +88,7 @@ SECRET=x PASSED=y "$ISORUN" run --env A=b --env 'E=' --pass-env PASSED --pass-en
   grep -E '^(A|E|SECRET|PASSED|UNSET)=' >"$base/env"
 is 'RUN-6 variables come in by name only' "$(tr '\n' ' ' <"$base/env")" 'A=b E= PASSED=y '
 
+# shellcheck disable=SC2016
 is 'T181 arguments arrive exactly' \
   "$("$ISORUN" run -- printf '[%s]' 'a b' '' '-x' '$(id)' "$(printf 'new\nline')" '*')" \
   "$(printf '[%s]' 'a b' '' '-x' '$(id)' "$(printf 'new\nline')" '*')"

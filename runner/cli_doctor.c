@@ -24,7 +24,9 @@ static int print_findings(const char *json)
 	const cJSON *check;
 	cJSON_ArrayForEach(check, cJSON_GetObjectItemCaseSensitive(root, "checks"))
 	{
-		const char *mark = flag_of(check, "ok") ? "ok" : flag_of(check, "needed") ? "MISSING" : "without";
+		const char *mark = flag_of(check, "ok")	      ? "ok"
+				   : flag_of(check, "needed") ? "MISSING"
+							      : "without";
 		printf("%-8s %-17s %s\n", mark, text_of(check, "name"), text_of(check, "detail"));
 		if (*text_of(check, "remedy") != '\0')
 			printf("%-8s %-17s -> %s\n", "", "", text_of(check, "remedy"));

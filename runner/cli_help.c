@@ -36,7 +36,8 @@ static void print_options(void)
 int cli_help(char **argv)
 {
 	if (argv[0] == NULL) {
-		printf("isorun runs a command isolated: namespaces, a cgroup of its own, a receipt.\n\n"
+		printf("isorun runs a command isolated: namespaces, a cgroup of its own, a "
+		       "receipt.\n\n"
 		       "Usage:\n");
 		for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++)
 			printf("  %-38s %s\n", topics[i].usage, topics[i].summary);

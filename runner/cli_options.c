@@ -16,7 +16,8 @@
 
 static int refuse(struct iso_error *err, const char *option, const char *value, const char *rule)
 {
-	return iso_error_set(err, ISO_ERR_INVALID, 0, "read option --%s \"%s\": %s", option, value, rule);
+	return iso_error_set(err, ISO_ERR_INVALID, 0, "read option --%s \"%s\": %s", option, value,
+			     rule);
 }
 
 static int read_size(const char *option, const char *value, uint64_t *ret, struct iso_error *err)
@@ -361,7 +362,8 @@ static int apply_help(struct cli_run *run, const char *value, struct iso_error *
 const struct cli_option cli_run_options[] = {
 	{"workspace", "DIR", "directory the command works on (default: the current one)",
 	 apply_workspace},
-	{"workspace-mode", "rw|ro", "whether it may write there (default: rw)", apply_workspace_mode},
+	{"workspace-mode", "rw|ro", "whether it may write there (default: rw)",
+	 apply_workspace_mode},
 	{"workdir", "DIR", "where it starts (default: the workspace)", apply_workdir},
 	{"memory", "SIZE", "memory limit (default: 2G or half of the machine)", apply_memory},
 	{"pids", "N", "process limit (default: 1024)", apply_pids},
@@ -417,9 +419,10 @@ static int parse_option(struct cli_run *run, char **argv, struct iso_error *err)
 	size_t length = strcspn(name, "=");
 	const struct cli_option *option = find_option(name, length);
 	if (option == NULL) {
-		iso_error_set(err, ISO_ERR_INVALID, 0, "read option \"%s\": there is no such option",
-			      argv[0]);
-		return iso_error_hint(err, "isorun help run lists the options; the command goes after --");
+		iso_error_set(err, ISO_ERR_INVALID, 0,
+			      "read option \"%s\": there is no such option", argv[0]);
+		return iso_error_hint(
+			err, "isorun help run lists the options; the command goes after --");
 	}
 	const char *value = name[length] == '=' ? name + length + 1 : NULL;
 	if (option->argument == NULL) {
@@ -433,8 +436,9 @@ static int parse_option(struct cli_run *run, char **argv, struct iso_error *err)
 		words = 2;
 	}
 	if (value == NULL)
-		return iso_error_set(err, ISO_ERR_INVALID, 0, "read option --%s: its value %s is missing",
-				     option->name, option->argument);
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "read option --%s: its value %s is missing", option->name,
+				     option->argument);
 	return option->apply(run, value, err) < 0 ? -1 : words;
 }
 

@@ -38,9 +38,9 @@ static int open_sink(const char *receipt, struct receipt_sink *ret_sink, struct 
 		uint64_t number;
 		if (iso_parse_u64_range(receipt + 3, 0, INT32_MAX, &number) < 0 ||
 		    fcntl((int)number, F_GETFD) < 0)
-			return iso_error_set(err, ISO_ERR_INVALID, 0,
-					     "write the receipt to \"%s\": it is no open descriptor",
-					     receipt);
+			return iso_error_set(
+				err, ISO_ERR_INVALID, 0,
+				"write the receipt to \"%s\": it is no open descriptor", receipt);
 		ret_sink->fd = (int)number;
 		return 0;
 	}
@@ -61,8 +61,9 @@ static int open_sink(const char *receipt, struct receipt_sink *ret_sink, struct 
 
 static int write_text(int fd, const char *text)
 {
-	return iso_fd_write_all(fd, text, strlen(text)) < 0 || iso_fd_write_all(fd, "\n", 1) < 0 ? -1
-												  : 0;
+	return iso_fd_write_all(fd, text, strlen(text)) < 0 || iso_fd_write_all(fd, "\n", 1) < 0
+		       ? -1
+		       : 0;
 }
 
 static int write_fresh_file(const struct receipt_sink *sink, const char *json)
@@ -121,7 +122,8 @@ static void report_end(const struct cli_run *run, const iso_result *result)
 	bool about_command = status == ISO_STATUS_FAILED || status == ISO_STATUS_SIGNALED ||
 			     status == ISO_STATUS_TIMED_OUT || status == ISO_STATUS_MEMORY_LIMIT ||
 			     status == ISO_STATUS_CANCELLED;
-	if (about_command && (run->quiet || (status == ISO_STATUS_FAILED && reason->hint[0] == '\0')))
+	if (about_command &&
+	    (run->quiet || (status == ISO_STATUS_FAILED && reason->hint[0] == '\0')))
 		return;
 	struct iso_error plain = *reason;
 	const char *text = strstr(reason->message, ": ");
@@ -130,7 +132,7 @@ static void report_end(const struct cli_run *run, const iso_result *result)
 	cli_print_error(&plain);
 }
 
-/* From here on these end the run cleanly; ignored ones (nohup, a shell's background jobs) stay so. */
+/* From here on these end the run cleanly; ignored ones (nohup, background jobs) stay so. */
 static int open_cancel_signals(struct iso_error *err)
 {
 	static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};

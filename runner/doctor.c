@@ -73,9 +73,12 @@ static void check_system_calls(struct finding *finding)
 		long number;
 		const char *name, *since;
 	} calls[] = {
-		{SYS_clone3, "clone3", "5.3"},		 {SYS_openat2, "openat2", "5.6"},
-		{SYS_close_range, "close_range", "5.9"}, {SYS_mount_setattr, "mount_setattr", "5.12"},
-		{SYS_open_tree, "open_tree", "5.2"},	 {SYS_fsopen, "fsopen", "5.2"},
+		{SYS_clone3, "clone3", "5.3"},
+		{SYS_openat2, "openat2", "5.6"},
+		{SYS_close_range, "close_range", "5.9"},
+		{SYS_mount_setattr, "mount_setattr", "5.12"},
+		{SYS_open_tree, "open_tree", "5.2"},
+		{SYS_fsopen, "fsopen", "5.2"},
 		{SYS_pidfd_open, "pidfd_open", "5.3"},
 	};
 	for (size_t i = 0; i < COUNT(calls); i++) {
@@ -89,8 +92,8 @@ static void check_system_calls(struct finding *finding)
 			return;
 		}
 	}
-	say(finding, true, "clone3, openat2, close_range, mount_setattr, open_tree, fsopen, pidfd_open",
-	    NULL);
+	say(finding, true,
+	    "clone3, openat2, close_range, mount_setattr, open_tree, fsopen, pidfd_open", NULL);
 }
 
 static void check_memfd(struct finding *finding)
@@ -114,14 +117,15 @@ static void check_identity(struct finding *finding)
 	}
 	const char *missing = iso_host_missing_capability();
 	if (host.privileged)
-		snprintf(detail, sizeof(detail), "root: payloads get host uid %u, which owns nothing",
-			 ISO_NOBODYS_ID);
+		snprintf(detail, sizeof(detail),
+			 "root: payloads get host uid %u, which owns nothing", ISO_NOBODYS_ID);
 	else if (host.euid == 0)
 		snprintf(detail, sizeof(detail), "uid 0 without host rights (%s%s)",
 			 missing != NULL ? "lacks " : "inside a user namespace",
 			 missing != NULL ? missing : "");
 	else
-		snprintf(detail, sizeof(detail), "ordinary user: payloads run as host uid %u", host.euid);
+		snprintf(detail, sizeof(detail), "ordinary user: payloads run as host uid %u",
+			 host.euid);
 	say(finding, true, detail, NULL);
 }
 
@@ -132,11 +136,13 @@ static const char *user_namespace_remedy(void)
 		const char *path, *forbidding, *remedy;
 	} settings[] = {
 		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
-		 "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or give isorun an AppArmor "
+		 "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or give isorun an "
+		 "AppArmor "
 		 "profile with the rule \"userns,\""},
 		{"/proc/sys/kernel/unprivileged_userns_clone", "0",
 		 "sysctl kernel.unprivileged_userns_clone=1"},
-		{"/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000"},
+		{"/proc/sys/user/max_user_namespaces", "0",
+		 "sysctl user.max_user_namespaces=10000"},
 	};
 	for (size_t i = 0; i < COUNT(settings); i++) {
 		char text[32];
@@ -171,8 +177,8 @@ static void check_cgroups(struct finding *finding)
 		return;
 	}
 	char detail[512];
-	snprintf(detail, sizeof(detail), "%s, runs are created in %s", iso_cgroup_mode_name(site.mode),
-		 site.path);
+	snprintf(detail, sizeof(detail), "%s, runs are created in %s",
+		 iso_cgroup_mode_name(site.mode), site.path);
 	say(finding, true, detail, NULL);
 	iso_cgroup_site_done(&site);
 }
@@ -209,7 +215,8 @@ static void check_landlock(struct finding *finding)
 	char detail[64];
 	finding->needed = false;
 	if (abi < 0) {
-		say(finding, false, strerror(errno), "boot with landlock in the kernel's lsm= list");
+		say(finding, false, strerror(errno),
+		    "boot with landlock in the kernel's lsm= list");
 		return;
 	}
 	snprintf(detail, sizeof(detail), "ABI %ld", abi);
@@ -272,7 +279,8 @@ int iso_doctor(char **ret_json, bool *ret_usable, struct iso_error *err)
 		iso_json_add_bool(&json, object, "ok", finding.ok);
 		iso_json_add_bool(&json, object, "needed", finding.needed);
 		iso_json_add_text(&json, object, "detail", finding.detail);
-		iso_json_add_text(&json, object, "remedy", finding.remedy[0] ? finding.remedy : NULL);
+		iso_json_add_text(&json, object, "remedy",
+				  finding.remedy[0] ? finding.remedy : NULL);
 		usable = usable && (finding.ok || !finding.needed);
 	}
 	iso_json_add_bool(&json, root, "usable", usable);

@@ -116,7 +116,8 @@ static int create_cgroup(struct run *run, struct iso_error *err)
 	const iso_engine *engine = run->engine;
 	if (engine->site_error.code == ISO_OK) {
 		struct iso_error refused = {0};
-		if (iso_cgroup_create(&engine->site, &run->plan.limits, &run->cgroup, &refused) == 0)
+		if (iso_cgroup_create(&engine->site, &run->plan.limits, &run->cgroup, &refused) ==
+		    0)
 			return 0;
 		if (!run->plan.cgroup_optional) {
 			*err = refused;
@@ -207,8 +208,8 @@ static int keep_stream(struct iso_stream *stream, struct iso_captured *ret_captu
 	return 0;
 }
 
-/* Output that was asked for and could not be delivered must not look like success. A reader that left
- * (EPIPE) is no error of ours: the payload saw that itself. */
+/* Output that was asked for and could not be delivered must not look like success. A reader that
+ * left (EPIPE) is no error of ours: the payload saw that itself. */
 static void note_lost_output(const struct run *run, struct iso_outcome *outcome)
 {
 	static const char *const names[2] = {"standard output", "standard error"};

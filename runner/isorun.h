@@ -18,7 +18,7 @@
  *
  * Conventions: functions return 0, or -1 with `err` filled; outputs are named `ret_…`, come last
  * but for `err`, and are untouched on failure. The library has no global state, installs no signal
- * handlers, registers nothing at exit and changes neither the working directory nor the umask. Where
+ * handlers, registers nothing at exit and changes neither working directory nor umask. Where
  * it writes to a pipe whose reader may be gone, it blocks SIGPIPE in the calling thread meanwhile.
  */
 #ifndef ISORUN_H
@@ -106,16 +106,17 @@ struct iso_mount {
  * iso_request_init, so that members added later have their defaults.
  */
 struct iso_request {
-	const char *const *argv;  /* NULL-terminated, at least one; argv[0] is looked up in PATH */
-	const char *workspace;	  /* host directory, bound at its own path; NULL: current directory */
-	const char *workdir;	  /* inside the allowed root; NULL: the workspace */
+	const char *const *argv; /* NULL-terminated, at least one; argv[0] is looked up in PATH */
+	const char *workspace; /* host directory, bound at its own path; NULL: current directory */
+	const char *workdir;   /* inside the allowed root; NULL: the workspace */
 	bool workspace_read_only;
-	const char *rootfs;	  /* directory used as root; NULL: the host's system directories */
+	const char *rootfs; /* directory used as root; NULL: the host's system directories */
 	const struct iso_mount *mounts;
 	size_t mount_count;
-	const char *const *env;	  /* "NAME=VALUE", NULL-terminated; NULL: none beyond the fixed ones */
-	const char *hostname;	  /* 1 to 64 bytes; NULL: "isorun" */
-	uint64_t uid, gid;	  /* ids seen inside, 0 to 2^32-2; ISO_DEFAULT */
+	const char *const
+		*env;	      /* "NAME=VALUE", NULL-terminated; NULL: none beyond the fixed ones */
+	const char *hostname; /* 1 to 64 bytes; NULL: "isorun" */
+	uint64_t uid, gid;    /* ids seen inside, 0 to 2^32-2; ISO_DEFAULT */
 	uint64_t memory_max_bytes; /* at least 1 MiB; ISO_DEFAULT: min(2 GiB, half the machine) */
 	uint64_t pids_max_count;   /* at least 1; ISO_DEFAULT: 1024 */
 	uint64_t cpu_max_millis;   /* thousandths of a CPU; ISO_UNLIMITED (default) */
@@ -125,12 +126,12 @@ struct iso_request {
 	uint64_t fsize_max_bytes;  /* largest file a process can write; ISO_UNLIMITED (default) */
 	uint64_t tmp_size_bytes;   /* /tmp; ISO_DEFAULT: 512 MiB */
 	enum iso_detached detached;
-	bool cgroup_optional;	   /* run without limits where cgroups cannot be had, and say so */
-	int stdin_fd;		   /* -1: /dev/null */
-	int stdout_fd, stderr_fd;  /* where output is passed through live; -1: nowhere */
+	bool cgroup_optional;	  /* run without limits where cgroups cannot be had, and say so */
+	int stdin_fd;		  /* -1: /dev/null */
+	int stdout_fd, stderr_fd; /* where output is passed through live; -1: nowhere */
 	int cancel_fd; /* readable means cancel: a signalfd, or a pipe carrying uint32_t signal
 			* numbers, which the payload then receives; -1: none */
-	bool capture;		   /* retain and hash the output */
+	bool capture;  /* retain and hash the output */
 	uint64_t output_limit_bytes; /* retained per stream; ISO_DEFAULT: 16000 */
 	enum iso_keep keep;
 };

@@ -19,18 +19,18 @@
 #include "runner/base/fd.h"
 #include "runner/base/path.h"
 
-#define MIB		     (UINT64_C(1) << 20)
-#define GIB		     (UINT64_C(1) << 30)
-#define DEFAULT_MEMORY	     (2 * GIB)
-#define SMALLEST_MEMORY	     MIB
-#define DEFAULT_PIDS	     1024
-#define LARGEST_PIDS	     4000000 /* beyond the kernel's PID_MAX_LIMIT */
-#define DEFAULT_GRACE_MS     2000
-#define DEFAULT_NOFILE_SOFT  1024
-#define DEFAULT_NOFILE_HARD  65536
-#define DEFAULT_INNER_ID     1000
-#define HOSTNAME_MAX	     64
-#define ID_MAX		     (UINT32_MAX - 1)
+#define MIB		    (UINT64_C(1) << 20)
+#define GIB		    (UINT64_C(1) << 30)
+#define DEFAULT_MEMORY	    (2 * GIB)
+#define SMALLEST_MEMORY	    MIB
+#define DEFAULT_PIDS	    1024
+#define LARGEST_PIDS	    4000000 /* beyond the kernel's PID_MAX_LIMIT */
+#define DEFAULT_GRACE_MS    2000
+#define DEFAULT_NOFILE_SOFT 1024
+#define DEFAULT_NOFILE_HARD 65536
+#define DEFAULT_INNER_ID    1000
+#define HOSTNAME_MAX	    64
+#define ID_MAX		    (UINT32_MAX - 1)
 
 int iso_named_path_open(const char *path, const char *what, struct iso_named_path *ret_named,
 			struct iso_error *err)
@@ -92,8 +92,8 @@ static int build_command(const struct iso_request *request, struct iso_plan *pla
 /* A workspace there would uncover or replace what the sandbox puts there itself. */
 static bool is_reserved_place(const char *path)
 {
-	static const char *const places[] = {"/usr", "/bin", "/sbin", "/lib", "/etc",
-					     "/proc", "/dev", "/sys", "/tmp", "/run"};
+	static const char *const places[] = {"/usr",  "/bin", "/sbin", "/lib", "/etc",
+					     "/proc", "/dev", "/sys",  "/tmp", "/run"};
 	static const char *const closed[] = {"/proc", "/sys", "/dev"};
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		if (iso_path_is_beneath(places[i], path))
@@ -111,11 +111,13 @@ static int build_workspace(const struct iso_request *request, struct iso_named_p
 {
 	const char *path = request->workspace != NULL ? request->workspace : ".";
 	if (*path == '\0')
-		return iso_error_set(err, ISO_ERR_INVALID, 0, "open the workspace: its name is empty");
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "open the workspace: its name is empty");
 	if (iso_named_path_open(path, "the workspace", workspace, err) < 0)
 		return -1;
 	if (!S_ISDIR(workspace->mode))
-		return iso_error_set(err, ISO_ERR_INVALID, ENOTDIR, "open the workspace \"%s\"", path);
+		return iso_error_set(err, ISO_ERR_INVALID, ENOTDIR, "open the workspace \"%s\"",
+				     path);
 	if (is_reserved_place(workspace->path)) {
 		iso_error_set(err, ISO_ERR_INVALID, 0,
 			      "use \"%s\" as workspace: the sandbox has a place of its own there",
@@ -173,7 +175,8 @@ static uint64_t value_or(uint64_t value, uint64_t standard)
 
 static int refuse_limit(const char *name, uint64_t value, const char *rule, struct iso_error *err)
 {
-	return iso_error_set(err, ISO_ERR_INVALID, 0, "limit %s to %" PRIu64 ": %s", name, value, rule);
+	return iso_error_set(err, ISO_ERR_INVALID, 0, "limit %s to %" PRIu64 ": %s", name, value,
+			     rule);
 }
 
 static int build_limits(const struct iso_request *request, const struct iso_host *host,
@@ -193,9 +196,11 @@ static int build_limits(const struct iso_request *request, const struct iso_host
 		.fsize_max_bytes = value_or(request->fsize_max_bytes, ISO_UNLIMITED),
 	};
 	if (limits->memory_max_bytes < SMALLEST_MEMORY || limits->memory_max_bytes > INT64_MAX)
-		return refuse_limit("memory", limits->memory_max_bytes, "at least 1M is needed", err);
+		return refuse_limit("memory", limits->memory_max_bytes, "at least 1M is needed",
+				    err);
 	if (limits->pids_max_count < 1 || limits->pids_max_count > LARGEST_PIDS)
-		return refuse_limit("processes", limits->pids_max_count, "1 to 4000000 make sense", err);
+		return refuse_limit("processes", limits->pids_max_count, "1 to 4000000 make sense",
+				    err);
 	if (limits->cpu_max_millis == 0)
 		return refuse_limit("CPUs", 0, "it must be positive", err);
 	if (limits->wall_limit_ms == 0)
@@ -219,8 +224,8 @@ static int inner_id(uint64_t requested, uint64_t standard, const char *name, uin
 {
 	uint64_t id = value_or(requested, standard);
 	if (id > ID_MAX)
-		return iso_error_set(err, ISO_ERR_INVALID, 0, "use %" PRIu64 " as %s: ids end at %u",
-				     id, name, ID_MAX);
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "use %" PRIu64 " as %s: ids end at %u", id, name, ID_MAX);
 	*ret_id = (uint32_t)id;
 	return 0;
 }
@@ -254,13 +259,15 @@ static int build_identity(const struct iso_request *request, const struct iso_ho
 	if (*ret_workspace_mapped || request->workspace_read_only)
 		return 0;
 	if (workspace->uid == 0 || workspace->gid == 0) {
-		iso_error_set(err, ISO_ERR_UNSUPPORTED, 0,
-			      "give the workspace \"%s\" to a payload that is not root: its file system "
-			      "cannot be id-mapped, and it belongs to root",
-			      workspace->path);
-		return iso_error_hint(err, "use a file system that can (ext4, xfs, btrfs), give the "
-					   "directory to an ordinary user (chown), or use "
-					   "--workspace-mode ro");
+		iso_error_set(
+			err, ISO_ERR_UNSUPPORTED, 0,
+			"give the workspace \"%s\" to a payload that is not root: its file system "
+			"cannot be id-mapped, and it belongs to root",
+			workspace->path);
+		return iso_error_hint(err,
+				      "use a file system that can (ext4, xfs, btrfs), give the "
+				      "directory to an ordinary user (chown), or use "
+				      "--workspace-mode ro");
 	}
 	identity->kind = ISO_IDENTITY_OWNER;
 	identity->host_uid = workspace->uid;
@@ -292,7 +299,8 @@ static int build_environment(const struct iso_request *request, struct iso_plan 
 	for (const char *const *item = request->env; item != NULL && *item != NULL; item++) {
 		if (!is_assignment(*item))
 			return iso_error_set(err, ISO_ERR_INVALID, 0,
-					     "set the variable \"%s\": NAME=VALUE is needed", *item);
+					     "set the variable \"%s\": NAME=VALUE is needed",
+					     *item);
 		if (iso_strv_set_variable(&plan->env, *item) < 0)
 			return iso_error_nomem(err);
 	}
@@ -305,10 +313,11 @@ static int build_hostname(const struct iso_request *request, struct iso_plan *pl
 	const char *name = request->hostname != NULL ? request->hostname : "isorun";
 	size_t length = strlen(name);
 	if (length < 1 || length > HOSTNAME_MAX || name[strcspn(name, " \t\r\n/")] != '\0')
-		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "use \"%s\" as host name: 1 to %d bytes without blanks and slashes "
-				     "are needed",
-				     name, HOSTNAME_MAX);
+		return iso_error_set(
+			err, ISO_ERR_INVALID, 0,
+			"use \"%s\" as host name: 1 to %d bytes without blanks and slashes "
+			"are needed",
+			name, HOSTNAME_MAX);
 	plan->hostname = strdup(name);
 	return plan->hostname == NULL ? iso_error_nomem(err) : 0;
 }

@@ -17,7 +17,8 @@
  * given to a payload without host rights; ISO_ERR_SYSTEM; ISO_ERR_NOMEM.
  */
 int iso_plan_build(const struct iso_request *request, const struct iso_host *host,
-		   struct iso_idmap_cache *idmaps, struct iso_plan *ret_plan, struct iso_error *err);
+		   struct iso_idmap_cache *idmaps, struct iso_plan *ret_plan,
+		   struct iso_error *err);
 
 /* Open a directory or file that the caller named, and find out its canonical path. */
 struct iso_named_path {
@@ -33,8 +34,8 @@ int iso_named_path_open(const char *path, const char *what, struct iso_named_pat
 			struct iso_error *err);
 void iso_named_path_done(struct iso_named_path *named);
 
-/* Part of iso_plan_build, in a file of its own (runner/plan_filesystem.c): append the operations that
- * build the payload's file system. `workspace_mapped` says whether its owner can be mapped. */
+/* Part of iso_plan_build, in a file of its own (runner/plan_filesystem.c): append the operations
+ * that build the payload's file system. `workspace_mapped` says whether its owner can be mapped. */
 int iso_plan_build_filesystem(const struct iso_request *request,
 			      const struct iso_named_path *workspace, bool workspace_mapped,
 			      struct iso_plan *plan, struct iso_error *err);

@@ -114,7 +114,8 @@ static void add_limits(struct iso_json *json, cJSON *root, const struct iso_resu
 
 static void add_isolation(struct iso_json *json, cJSON *root, const struct iso_result *result)
 {
-	static char *const namespaces[] = {"mount", "pid", "net", "user", "ipc", "uts", "cgroup", NULL};
+	static char *const namespaces[] = {"mount", "pid", "net",    "user",
+					   "ipc",   "uts", "cgroup", NULL};
 	cJSON *isolation = iso_json_add_object(json, root, "isolation");
 	iso_json_add_strv(json, isolation, "namespaces", namespaces);
 	iso_json_add_text(json, isolation, "cgroup", iso_cgroup_mode_name(result->cgroup_mode));
@@ -197,7 +198,8 @@ int iso_receipt_print(const struct iso_result *result, char **ret_json, struct i
 	if (result->workspace != NULL) {
 		cJSON *workspace = iso_json_add_object(&json, root, "workspace");
 		iso_json_add_text(&json, workspace, "path", result->workspace);
-		iso_json_add_text(&json, workspace, "mode", result->workspace_read_only ? "ro" : "rw");
+		iso_json_add_text(&json, workspace, "mode",
+				  result->workspace_read_only ? "ro" : "rw");
 	}
 	add_digest(&json, root, "plan_sha256", result->plan_json);
 	return iso_json_end(&json, root, ret_json, err);

@@ -23,10 +23,10 @@
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
 
-#define DIRECTORY_FLAGS	  (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-#define CPU_PERIOD_US	  100000
-#define RMDIR_RETRY_NS	  500000
-#define INIT_COUNT	  1 /* the init is a member too, but not the payload's */
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define CPU_PERIOD_US	100000
+#define RMDIR_RETRY_NS	500000
+#define INIT_COUNT	1 /* the init is a member too, but not the payload's */
 
 static const char *const mode_names[] = {
 	[ISO_CGROUP_NONE] = "none",
@@ -107,8 +107,8 @@ static int limit_cpu(struct iso_cgroup *cgroup, uint64_t millis, struct iso_erro
 		char text[64];
 		snprintf(text, sizeof(text), "%" PRIu64 " %d", quota_us, CPU_PERIOD_US);
 		if (iso_fd_write_control(cgroup->dir_fd, "cpu.max", text) < 0) {
-			iso_error_set(err, ISO_ERR_UNSUPPORTED, errno, "write cgroup \"%s/cpu.max\"",
-				      cgroup->name);
+			iso_error_set(err, ISO_ERR_UNSUPPORTED, errno,
+				      "write cgroup \"%s/cpu.max\"", cgroup->name);
 			return iso_error_hint(err, "the cpu controller must be delegated too");
 		}
 		quota_us = read_number(cgroup->dir_fd, "cpu.max");
@@ -127,7 +127,8 @@ static int limit_cpu(struct iso_cgroup *cgroup, uint64_t millis, struct iso_erro
 }
 
 /* Swap would let a run outgrow its memory limit. A host without swap accounting has no file. */
-static int forbid_swap(const struct iso_cgroup *cgroup, uint64_t memory_bytes, struct iso_error *err)
+static int forbid_swap(const struct iso_cgroup *cgroup, uint64_t memory_bytes,
+		       struct iso_error *err)
 {
 	int dir_fd = cgroup->dir_fd;
 	const char *file = "memory.swap.max";
@@ -178,8 +179,8 @@ static int limit_memory(struct iso_cgroup *cgroup, uint64_t bytes, struct iso_er
 
 static int limit_pids(struct iso_cgroup *cgroup, uint64_t count, struct iso_error *err)
 {
-	int dir_fd = cgroup->mode == ISO_CGROUP_UNIFIED ? cgroup->dir_fd
-							: cgroup->v1_fds[ISO_V1_PIDS];
+	int dir_fd =
+		cgroup->mode == ISO_CGROUP_UNIFIED ? cgroup->dir_fd : cgroup->v1_fds[ISO_V1_PIDS];
 	uint64_t effective = 0;
 	if (write_number(cgroup, dir_fd, "pids.max", count + INIT_COUNT, err) < 0 ||
 	    read_back(cgroup, dir_fd, "pids.max", count + INIT_COUNT, &effective, err) < 0)
@@ -195,13 +196,15 @@ static int make_directory(int parent_fd, const char *name, int *ret_fd, struct i
 	*ret_fd = iso_fd_above_stdio(openat(parent_fd, name, DIRECTORY_FLAGS));
 	if (*ret_fd < 0) {
 		int saved = errno;
-		(void)unlinkat(parent_fd, name, AT_REMOVEDIR); /* without a handle nobody else would */
+		(void)unlinkat(parent_fd, name,
+			       AT_REMOVEDIR); /* without a handle nobody else would */
 		return iso_error_set(err, ISO_ERR_SYSTEM, saved, "open cgroup \"%s\"", name);
 	}
 	return 0;
 }
 
-static int make_v1(struct iso_cgroup *cgroup, const struct iso_limits *limits, struct iso_error *err)
+static int make_v1(struct iso_cgroup *cgroup, const struct iso_limits *limits,
+		   struct iso_error *err)
 {
 	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++) {
 		bool wanted = v1 != ISO_V1_CPU || limits->cpu_max_millis != ISO_UNLIMITED;
@@ -224,14 +227,15 @@ static int create(struct iso_cgroup *cgroup, const struct iso_limits *limits, st
 	uint64_t random;
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
-	snprintf(cgroup->name, sizeof(cgroup->name), "isorun-%d-%016" PRIx64, (int)getpid(), random);
+	snprintf(cgroup->name, sizeof(cgroup->name), "isorun-%d-%016" PRIx64, (int)getpid(),
+		 random);
 
 	if (make_directory(cgroup->site->dir_fd, cgroup->name, &cgroup->dir_fd, err) < 0)
 		return -1;
 	if (cgroup->mode == ISO_CGROUP_HYBRID && make_v1(cgroup, limits, err) < 0)
 		return -1;
-	cgroup->events_fd = iso_fd_above_stdio(
-		openat(cgroup->dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC));
+	cgroup->events_fd =
+		iso_fd_above_stdio(openat(cgroup->dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC));
 	if (cgroup->events_fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open cgroup \"%s/cgroup.events\"",
 				     cgroup->name);
@@ -300,7 +304,8 @@ int iso_cgroup_wait_empty(const struct iso_cgroup *cgroup, int64_t deadline_ns)
 		if (now >= deadline_ns)
 			return -1;
 		struct pollfd event = {.fd = cgroup->events_fd, .events = POLLPRI};
-		(void)poll(&event, 1, iso_deadline_poll_ms(deadline_ns, now)); /* re-read either way */
+		(void)poll(&event, 1,
+			   iso_deadline_poll_ms(deadline_ns, now)); /* re-read either way */
 	}
 	return 0;
 }

@@ -48,7 +48,7 @@ struct iso_cgroup {
 	int v1_fds[ISO_V1_COUNT];	/* owned; directories, -1 where not used */
 	int v1_tasks_fds[ISO_V1_COUNT]; /* owned; the child joins by writing "0" */
 	int events_fd;			/* owned; cgroup.events */
-	int oom_fd;			/* owned; hybrid: eventfd of v1 out-of-memory events, or -1 */
+	int oom_fd; /* owned; hybrid: eventfd of v1 out-of-memory events, or -1 */
 	uint64_t memory_effective_bytes, pids_effective_count, cpu_effective_millis;
 };
 

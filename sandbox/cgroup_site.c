@@ -4,8 +4,9 @@
  * A run's cgroup should be as close to the caller as possible, so that limits on the caller's own
  * service hold for it too. On a unified host that is the nearest ancestor (the own cgroup included)
  * that hands the memory and pids controllers to its children; when the own cgroup could do so but
- * for this process being in it, and nobody else is, this process steps into a leaf. On a hybrid host
- * controllers do not matter on the v2 side, and each v1 hierarchy takes children of the own cgroup.
+ * for this process being in it, and nobody else is, this process steps into a leaf. On a hybrid
+ * host controllers do not matter on the v2 side, and each v1 hierarchy takes children of the own
+ * cgroup.
  */
 #include "sandbox/cgroup.h"
 
@@ -25,10 +26,10 @@
 #include "runner/base/fd.h"
 #include "runner/base/parse.h"
 
-#define CGROUP_ROOT	 "/sys/fs/cgroup"
-#define SUPERVISOR_LEAF	 "isorun-supervisor"
-#define SELF_CGROUP_MAX	 8192
-#define DIRECTORY_FLAGS	 (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define CGROUP_ROOT	"/sys/fs/cgroup"
+#define SUPERVISOR_LEAF "isorun-supervisor"
+#define SELF_CGROUP_MAX 8192
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 static const char *const v1_names[ISO_V1_COUNT] = {
 	[ISO_V1_MEMORY] = "memory",
@@ -71,8 +72,9 @@ static int own_path(const char *text, const char *controller, char *ret_path, si
 		const char *path = list ? memchr(list + 1, ':', (size_t)(end - list - 1)) : NULL;
 		if (path != NULL) {
 			size_t list_length = (size_t)(path - list - 1);
-			bool match = controller == NULL ? strncmp(line, "0::", 3) == 0
-							: list_has(list + 1, list_length, controller);
+			bool match = controller == NULL
+					     ? strncmp(line, "0::", 3) == 0
+					     : list_has(list + 1, list_length, controller);
 			int length = (int)(end - path - 1);
 			if (match && (size_t)length < size) {
 				snprintf(ret_path, size, "%.*s", length, path + 1);
@@ -91,8 +93,9 @@ static int open_own(const char *mount, const char *own, char *ret_path, size_t s
 	int fd = strstr(own, "/..") != NULL ? -1 : open(ret_path, DIRECTORY_FLAGS);
 	if (fd < 0) {
 		iso_error_set(err, ISO_ERR_UNSUPPORTED, errno, "open own cgroup \"%s\"", ret_path);
-		iso_error_hint(err, "the cgroup file system must show this process's own cgroup; in "
-				    "a container use a private cgroup namespace");
+		iso_error_hint(err,
+			       "the cgroup file system must show this process's own cgroup; in "
+			       "a container use a private cgroup namespace");
 	}
 	return fd;
 }
@@ -101,8 +104,9 @@ static int refuse_delegation(const char *path, int os_errno, struct iso_error *e
 {
 	iso_error_set(err, ISO_ERR_UNSUPPORTED, os_errno,
 		      "create cgroups with memory and pids controllers below \"%s\"", path);
-	return iso_error_hint(err, "start isorun in a delegated cgroup of its own: systemd-run "
-				   "%s--scope -p Delegate=yes -- isorun …",
+	return iso_error_hint(err,
+			      "start isorun in a delegated cgroup of its own: systemd-run "
+			      "%s--scope -p Delegate=yes -- isorun …",
 			      geteuid() == 0 ? "" : "--user ");
 }
 
@@ -113,10 +117,11 @@ static bool hands_down_controllers(int dir_fd)
 	ssize_t length = iso_fd_read_small(dir_fd, "cgroup.subtree_control", list, sizeof(list));
 	if (length < 0)
 		return false;
-	bool ready = list_has(list, (size_t)length, "memory") &&
-		     list_has(list, (size_t)length, "pids");
+	bool ready =
+		list_has(list, (size_t)length, "memory") && list_has(list, (size_t)length, "pids");
 	if (!ready)
-		ready = iso_fd_write_control(dir_fd, "cgroup.subtree_control", "+memory +pids") == 0;
+		ready = iso_fd_write_control(dir_fd, "cgroup.subtree_control", "+memory +pids") ==
+			0;
 	if (ready && !list_has(list, (size_t)length, "cpu")) /* only runs with --cpus need it */
 		(void)iso_fd_write_control(dir_fd, "cgroup.subtree_control", "+cpu");
 	return ready;
@@ -147,8 +152,7 @@ static void step_back(int home_fd)
 /* Move this process from `dir_fd`, in which it is alone, to a leaf below. */
 static bool step_aside(int dir_fd)
 {
-	if (!is_alone_in(dir_fd) ||
-	    (mkdirat(dir_fd, SUPERVISOR_LEAF, 0755) < 0 && errno != EEXIST))
+	if (!is_alone_in(dir_fd) || (mkdirat(dir_fd, SUPERVISOR_LEAF, 0755) < 0 && errno != EEXIST))
 		return false;
 	if (iso_fd_write_control(dir_fd, SUPERVISOR_LEAF "/cgroup.procs", "0") < 0) {
 		(void)unlinkat(dir_fd, SUPERVISOR_LEAF, AT_REMOVEDIR); /* it was made just now */
@@ -179,7 +183,8 @@ static int open_unified(struct iso_cgroup_site *site, char *path, size_t mount_l
 		iso_fd_close(site->dir_fd);
 		site->dir_fd = open(path, DIRECTORY_FLAGS);
 		if (site->dir_fd < 0)
-			return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open cgroup \"%s\"", path);
+			return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open cgroup \"%s\"",
+					     path);
 	}
 	free(site->path);
 	site->path = strdup(path);
@@ -197,15 +202,15 @@ static int open_hybrid(struct iso_cgroup_site *site, const char *self, struct is
 				continue; /* only runs with --cpus need it */
 			iso_error_set(err, ISO_ERR_UNSUPPORTED, 0,
 				      "find a \"%s\" controller in cgroup v2 or v1", v1_names[v1]);
-			return iso_error_hint(err, "boot with systemd.unified_cgroup_hierarchy=1, or "
-						   "mount the v1 hierarchy below " CGROUP_ROOT);
+			return iso_error_hint(err,
+					      "boot with systemd.unified_cgroup_hierarchy=1, or "
+					      "mount the v1 hierarchy below " CGROUP_ROOT);
 		}
 		snprintf(mount, sizeof(mount), CGROUP_ROOT "/%s", v1_names[v1]);
 		site->v1_dir_fds[v1] = open_own(mount, own, path, sizeof(path), err);
 		if (site->v1_dir_fds[v1] < 0)
 			return -1;
-		if (v1 != ISO_V1_CPU &&
-		    faccessat(site->v1_dir_fds[v1], ".", W_OK, AT_EACCESS) < 0)
+		if (v1 != ISO_V1_CPU && faccessat(site->v1_dir_fds[v1], ".", W_OK, AT_EACCESS) < 0)
 			return refuse_delegation(path, errno, err);
 	}
 	return 0;
@@ -227,9 +232,10 @@ static int open_site(struct iso_cgroup_site *site, struct iso_error *err)
 		iso_error_set(err, ISO_ERR_UNSUPPORTED, 0,
 			      "find a cgroup v2 hierarchy at \"" CGROUP_ROOT "\" or \"" CGROUP_ROOT
 			      "/unified\"");
-		return iso_error_hint(err, "mount cgroup2 there (mount -t cgroup2 cgroup2 "
-					   CGROUP_ROOT "), or accept runs without limits with "
-					   "--cgroup optional");
+		return iso_error_hint(err,
+				      "mount cgroup2 there (mount -t cgroup2 cgroup2 " CGROUP_ROOT
+				      "), or accept runs without limits with "
+				      "--cgroup optional");
 	}
 	site->dir_fd = open_own(mount, own, path, sizeof(path), err);
 	if (site->dir_fd < 0)

@@ -1,8 +1,8 @@
 /*
  * The child's story: join, separate, build the file system, change the root, hand over to the init.
  *
- * It runs with all signals blocked, privileges still there, as PID 1 of its PID namespace. Raw system
- * calls only: libc's wrappers would write the errno of the thread that cloned us.
+ * It runs with all signals blocked, privileges still there, as PID 1 of its PID namespace. Raw
+ * system calls only: libc's wrappers would write the errno of the thread that cloned us.
  *
  * The new root is a tmpfs on top of "/", reached through its own descriptor. Host paths keep
  * resolving in the old tree until the pivot, and every target is resolved beneath the new root
@@ -31,10 +31,10 @@
 #define UMOUNT_DETACH	2
 #define TREE_RECURSIVE	0x8000 /* AT_RECURSIVE */
 
-#define MASK_DIRECTORY ".mask.d"
-#define MASK_FILE      ".mask.f"
-#define COVER_FILE     ".cover"
-#define NO_INDEX       0
+#define MASK_DIRECTORY	".mask.d"
+#define MASK_FILE	".mask.f"
+#define COVER_FILE	".cover"
+#define NO_INDEX	0
 
 static long raw_open(const char *path, long flags)
 {
@@ -109,8 +109,8 @@ static void keep_setpcap(const struct iso_child *child)
 	data[0].inheritable = 1U << CAP_SETPCAP;
 	data[1].inheritable = 0;
 	check(child, step, iso_raw2(SYS_capset, ISO_ARG(&header), ISO_ARG(data)));
-	check(child, step, iso_raw5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SETPCAP, 0,
-				    0));
+	check(child, step,
+	      iso_raw5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SETPCAP, 0, 0));
 }
 
 /*
@@ -133,18 +133,22 @@ static long mount_root(const struct iso_child *child)
 	const enum iso_step step = ISO_STEP_ROOT;
 	long context = iso_raw2(SYS_fsopen, ISO_ARG("tmpfs"), FSOPEN_CLOEXEC);
 	check(child, step, context);
-	check(child, step, iso_raw5(SYS_fsconfig, context, FSCONFIG_SET_STRING, ISO_ARG("mode"),
-				    ISO_ARG("0755"), 0));
-	check(child, step, iso_raw5(SYS_fsconfig, context, FSCONFIG_SET_STRING, ISO_ARG("size"),
-				    ISO_ARG("16m"), 0));
+	check(child, step,
+	      iso_raw5(SYS_fsconfig, context, FSCONFIG_SET_STRING, ISO_ARG("mode"), ISO_ARG("0755"),
+		       0));
+	check(child, step,
+	      iso_raw5(SYS_fsconfig, context, FSCONFIG_SET_STRING, ISO_ARG("size"), ISO_ARG("16m"),
+		       0));
 	check(child, step, iso_raw5(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, 0, 0, 0));
 	long root = iso_raw3(SYS_fsmount, context, FSMOUNT_CLOEXEC,
 			     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	check(child, step, root);
 	raw_close(context);
-	check(child, step, iso_raw5(SYS_move_mount, root, ISO_ARG(""), AT_FDCWD, ISO_ARG("/"),
-				    MOVE_MOUNT_F_EMPTY_PATH));
-	check(child, step, iso_raw1(SYS_fchdir, root)); /* mount(2) takes relative targets from here */
+	check(child, step,
+	      iso_raw5(SYS_move_mount, root, ISO_ARG(""), AT_FDCWD, ISO_ARG("/"),
+		       MOVE_MOUNT_F_EMPTY_PATH));
+	check(child, step,
+	      iso_raw1(SYS_fchdir, root)); /* mount(2) takes relative targets from here */
 	if (child->has_masks) {
 		check(child, step, iso_raw3(SYS_mkdirat, root, ISO_ARG(MASK_DIRECTORY), 0));
 		check(child, step, iso_raw4(SYS_mknodat, root, ISO_ARG(MASK_FILE), S_IFREG, 0));
@@ -290,8 +294,9 @@ static long do_cover(long root, const struct iso_child_op *op)
 	long result = create_file(root, COVER_FILE, op);
 	if (result < 0)
 		return result;
-	long tree = clone_tree(root, COVER_FILE, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-						       MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	long tree = clone_tree(root, COVER_FILE,
+			       MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+				       MOUNT_ATTR_NOEXEC);
 	result = tree < 0 ? tree : attach(root, tree, op->target); /* while it still has its name */
 	(void)iso_raw3(SYS_unlinkat, root, ISO_ARG(COVER_FILE), 0);
 	return result;
@@ -385,8 +390,9 @@ static void loopback_up(const struct iso_child *child)
 	const enum iso_step step = ISO_STEP_LOOPBACK;
 	long fd = iso_raw3(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	check(child, step, fd);
-	check(child, step, iso_raw6(SYS_sendto, fd, ISO_ARG(child->loopback_message),
-				    (long)child->loopback_length, 0, 0, 0));
+	check(child, step,
+	      iso_raw6(SYS_sendto, fd, ISO_ARG(child->loopback_message),
+		       (long)child->loopback_length, 0, 0, 0));
 	long length = iso_raw6(SYS_recvfrom, fd, ISO_ARG(&answer), sizeof(answer), 0, 0, 0);
 	check(child, step, length);
 	if ((size_t)length < sizeof(answer.header) + sizeof(answer.error) ||
@@ -417,12 +423,14 @@ static void arrange_descriptors(struct iso_child *child, int *sources)
 		for (int later = target + 1; later < ISO_INIT_FD_COUNT; later++) {
 			if (sources[later] != target)
 				continue;
-			long moved = iso_raw3(SYS_fcntl, target, F_DUPFD_CLOEXEC, ISO_INIT_FD_COUNT);
+			long moved =
+				iso_raw3(SYS_fcntl, target, F_DUPFD_CLOEXEC, ISO_INIT_FD_COUNT);
 			check(child, step, moved);
 			sources[later] = (int)moved;
 		}
 		if (child->init_fd == target) {
-			long moved = iso_raw3(SYS_fcntl, target, F_DUPFD_CLOEXEC, ISO_INIT_FD_COUNT);
+			long moved =
+				iso_raw3(SYS_fcntl, target, F_DUPFD_CLOEXEC, ISO_INIT_FD_COUNT);
 			check(child, step, moved);
 			child->init_fd = (int)moved;
 		}
@@ -450,8 +458,8 @@ void iso_child_main(const void *argument)
 	      iso_raw5(SYS_mount, 0, ISO_ARG("/"), 0, MOUNT_RECURSIVE | MOUNT_PRIVATE, 0));
 	long root = mount_root(&child);
 	build_filesystem(&child, root);
-	check(&child, ISO_STEP_HOSTNAME, iso_raw2(SYS_sethostname, ISO_ARG(child.hostname),
-						  (long)child.hostname_length));
+	check(&child, ISO_STEP_HOSTNAME,
+	      iso_raw2(SYS_sethostname, ISO_ARG(child.hostname), (long)child.hostname_length));
 	loopback_up(&child);
 	change_root(&child, root);
 	if (child.own_user_namespace)

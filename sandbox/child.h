@@ -21,21 +21,21 @@ struct iso_child_op {
 	const char *source;
 	const char *options; /* TMPFS, DEVPTS: mount data */
 	size_t source_length;
-	int tree_fd;		 /* BIND prepared by the parent: a detached mount, else -1 */
-	uint64_t attributes;	 /* MOUNT_ATTR_* for BIND */
-	unsigned long flags;	 /* MS_* for TMPFS, PROC, DEVPTS */
+	int tree_fd;	     /* BIND prepared by the parent: a detached mount, else -1 */
+	uint64_t attributes; /* MOUNT_ATTR_* for BIND */
+	unsigned long flags; /* MS_* for TMPFS, PROC, DEVPTS */
 	uint32_t mode;
-	uint64_t device;	 /* DEVICE: its number */
-	uint32_t uid, gid;	 /* DIR: new owner when `give_away` */
+	uint64_t device;   /* DEVICE: its number */
+	uint32_t uid, gid; /* DIR: new owner when `give_away` */
 	bool give_away, optional;
 	uint64_t source_dev, source_ino;
 };
 
 struct iso_child {
-	bool own_user_namespace;	/* clone made one: map `uid_map`, `gid_map` first */
+	bool own_user_namespace; /* clone made one: map `uid_map`, `gid_map` first */
 	const char *uid_map, *gid_map;
 	bool has_cgroup;
-	int join_fds[ISO_V1_COUNT];	/* v1 tasks files, or -1 */
+	int join_fds[ISO_V1_COUNT]; /* v1 tasks files, or -1 */
 	const struct iso_child_op *ops;
 	size_t op_count;
 	bool has_masks;
@@ -43,10 +43,10 @@ struct iso_child {
 	size_t hostname_length;
 	const void *loopback_message;
 	size_t loopback_length;
-	int descriptors[3 + 2];		/* what becomes 0 to ISO_INIT_FD_COUNT - 1 */
-	int init_fd;			/* the init program */
-	char *const *init_argv;		/* its argv: a name, then the payload's */
-	char *const *env;		/* the payload's environment */
+	int descriptors[3 + 2]; /* what becomes 0 to ISO_INIT_FD_COUNT - 1 */
+	int init_fd;		/* the init program */
+	char *const *init_argv; /* its argv: a name, then the payload's */
+	char *const *env;	/* the payload's environment */
 };
 
 /* Set everything up and execute the init; on failure report and exit. Runs after clone only. */

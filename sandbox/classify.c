@@ -1,6 +1,6 @@
 /*
- * The order decides: isorun's own failures first, then what the caller or a limit did, then what the
- * payload did. A limit that was hit on the way is added to the reason of a failure.
+ * The order decides: isorun's own failures first, then what the caller or a limit did, then what
+ * the payload did. A limit that was hit on the way is added to the reason of a failure.
  */
 #include "sandbox/classify.h"
 
@@ -85,8 +85,9 @@ static void classify_payload(const struct iso_plan *plan, const struct iso_cgrou
 			      limit_note);
 	} else if (outcome->payload_exit != 0) {
 		set(outcome, ISO_STATUS_FAILED, outcome->payload_exit);
-		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0, "CommandFailed: Command exited %d%s",
-			      outcome->payload_exit, limit_note);
+		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,
+			      "CommandFailed: Command exited %d%s", outcome->payload_exit,
+			      limit_note);
 	} else {
 		set(outcome, ISO_STATUS_COMPLETED, 0);
 	}
@@ -109,8 +110,8 @@ void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 	struct iso_outcome *outcome = ret_outcome;
 	*outcome = (struct iso_outcome){0};
 	set_payload_end(ending, outcome);
-	bool out_of_memory = ending->oom_seen ||
-			     (usage->oom_kills != ISO_UNKNOWN && usage->oom_kills > 0);
+	bool out_of_memory =
+		ending->oom_seen || (usage->oom_kills != ISO_UNKNOWN && usage->oom_kills > 0);
 
 	if (ending->failure.type == ISO_RECORD_FAILED) {
 		classify_launch_failure(plan, &ending->failure, outcome);
@@ -123,7 +124,8 @@ void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 		set(outcome, ISO_STATUS_LAUNCH_FAILED, EXIT_ISORUN_FAILED);
 		iso_error_set(&outcome->error, ISO_ERR_LAUNCH, 0,
 			      "LaunchFailed: set up the isolation: it hangs");
-		iso_error_hint(&outcome->error, "a mount may wait for a server that does not answer");
+		iso_error_hint(&outcome->error,
+			       "a mount may wait for a server that does not answer");
 	} else if (ending->cancel_signal != 0) {
 		char name[ISO_SIGNAL_NAME_SIZE];
 		iso_signal_name(ending->cancel_signal, name);
@@ -145,8 +147,9 @@ void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 		classify_payload(plan, usage, outcome);
 	}
 	if (ending->left_behind)
-		iso_error_hint(&outcome->error, "a killed process is stuck in the kernel and was left "
-						"behind: see its cgroup");
+		iso_error_hint(&outcome->error,
+			       "a killed process is stuck in the kernel and was left "
+			       "behind: see its cgroup");
 }
 
 void iso_classify_refused(const struct iso_error *reason, struct iso_outcome *ret_outcome)

@@ -15,13 +15,12 @@
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
 
-#define BUFFER_SIZE	(64 * 1024)
-#define PIPE_SIZE	(256 * 1024)
-#define READS_PER_PUMP	8 /* then other descriptors and deadlines get their turn */
+#define BUFFER_SIZE    ((size_t)64 * 1024)
+#define PIPE_SIZE      (256 * 1024)
+#define READS_PER_PUMP 8 /* then other descriptors and deadlines get their turn */
 
-int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture,
-		    size_t limit_bytes, enum iso_keep keep, int64_t owner_uid, int64_t owner_gid,
-		    struct iso_error *err)
+int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, size_t limit_bytes,
+		    enum iso_keep keep, int64_t owner_uid, int64_t owner_gid, struct iso_error *err)
 {
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -35,8 +34,7 @@ int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture,
 	};
 	if (stream.read_fd < 0 || stream.write_fd < 0 || stream.buffer == NULL ||
 	    fcntl(stream.read_fd, F_SETFL, O_NONBLOCK) < 0 ||
-	    (owner_uid >= 0 &&
-	     fchown(stream.write_fd, (uid_t)owner_uid, (gid_t)owner_gid) < 0)) {
+	    (owner_uid >= 0 && fchown(stream.write_fd, (uid_t)owner_uid, (gid_t)owner_gid) < 0)) {
 		int saved = errno;
 		iso_stream_done(&stream);
 		return iso_error_set(err, ISO_ERR_SYSTEM, saved, "set up an output pipe");

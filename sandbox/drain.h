@@ -21,7 +21,7 @@ struct iso_stream {
 	bool capture;
 	struct sha256_ctx sha256;
 	struct iso_retain retain;
-	int outlet_errno; /* why passing through ended early, or 0 */
+	int outlet_errno;   /* why passing through ended early, or 0 */
 	bool out_of_memory; /* retention lost bytes */
 };
 
@@ -30,12 +30,12 @@ struct iso_stream {
  *
  * outlet_fd      borrowed, or -1
  * capture        hash and retain
- * owner          uid and gid the pipe is given to, so that the payload can open /dev/stdout; -1: keep
+ * owner          uid and gid the pipe is given to, so that the payload can open /dev/stdout; or -1
  *
  * Errors: ISO_ERR_SYSTEM, ISO_ERR_NOMEM.
  */
-int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture,
-		    size_t limit_bytes, enum iso_keep keep, int64_t owner_uid, int64_t owner_gid,
+int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, size_t limit_bytes,
+		    enum iso_keep keep, int64_t owner_uid, int64_t owner_gid,
 		    struct iso_error *err);
 
 /* What to poll: the pipe while nothing is pending, else the outlet. */

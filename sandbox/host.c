@@ -76,8 +76,8 @@ int iso_host_probe(struct iso_host *ret_host, struct iso_error *err)
 		.memory_bytes = (uint64_t)info.totalram * info.mem_unit,
 		.nofile_hard_count = nofile.rlim_max,
 	};
-	ret_host->privileged = ret_host->euid == 0 && iso_host_missing_capability() == NULL &&
-			       nobodys_id_exists();
+	ret_host->privileged =
+		ret_host->euid == 0 && iso_host_missing_capability() == NULL && nobodys_id_exists();
 	return 0;
 }
 

@@ -86,7 +86,8 @@ static int make(struct iso_idmap *map, struct iso_error *err)
 	(void)syscall(SYS_pidfd_send_signal, map->holder_pidfd, SIGKILL, NULL, 0);
 	if (map->userns_fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, saved_errno,
-				     "map uid %u to %u for id-mapping", map->disk_uid, map->host_uid);
+				     "map uid %u to %u for id-mapping", map->disk_uid,
+				     map->host_uid);
 	return 0;
 }
 

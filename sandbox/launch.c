@@ -1,8 +1,8 @@
 /*
- * clone3 with shared memory and no suspended parent: set-up can hang (a dead network mount), and the
- * parent must be able to give up. The child therefore has a stack of its own, runs with all signals
- * blocked so that no handler of the host program runs in it, and sends no SIGCHLD that a host
- * program could be confused by until it has executed the init.
+ * clone3 with shared memory and no suspended parent: set-up can hang (a dead network mount), and
+ * the parent must be able to give up. The child therefore has a stack of its own, runs with all
+ * signals blocked so that no handler of the host program runs in it, and sends no SIGCHLD that a
+ * host program could be confused by until it has executed the init.
  */
 #include "sandbox/launch.h"
 
@@ -35,10 +35,12 @@ static int explain_clone(const struct iso_prepared *prepared, int os_errno, stru
 {
 	iso_error_set(err, ISO_ERR_LAUNCH, os_errno, "clone into new namespaces");
 	if (prepared->child.own_user_namespace && (os_errno == EPERM || os_errno == ENOSPC))
-		return iso_error_hint(err, "this host does not let ordinary users make user namespaces: "
-					   "isorun doctor names the setting");
+		return iso_error_hint(err,
+				      "this host does not let ordinary users make user namespaces: "
+				      "isorun doctor names the setting");
 	if (os_errno == EPERM)
-		return iso_error_hint(err, "CAP_SYS_ADMIN is needed: isorun doctor says what is missing");
+		return iso_error_hint(
+			err, "CAP_SYS_ADMIN is needed: isorun doctor says what is missing");
 	return -1;
 }
 
@@ -83,6 +85,7 @@ void iso_process_reap(struct iso_process *process)
 
 int iso_launch_open_init(struct iso_error *err)
 {
+	/* cppcheck-suppress comparePointers ; two labels of one section */
 	size_t size = (size_t)(iso_init_image_end - iso_init_image_start);
 	ISO_AUTO_CLOSE int fd =
 		memfd_create("isorun-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
@@ -91,8 +94,9 @@ int iso_launch_open_init(struct iso_error *err)
 	fd = iso_fd_above_stdio(fd);
 	if (fd < 0) {
 		iso_error_set(err, ISO_ERR_UNSUPPORTED, errno, "create an executable memfd");
-		return errno == EACCES ? iso_error_hint(err, "set the sysctl vm.memfd_noexec to 0 or 1")
-				       : -1;
+		return errno == EACCES
+			       ? iso_error_hint(err, "set the sysctl vm.memfd_noexec to 0 or 1")
+			       : -1;
 	}
 	if (iso_fd_write_all(fd, iso_init_image_start, size) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)

@@ -1,6 +1,6 @@
 /*
  * A pipe, FIFO or terminal is opened again through /proc/self/fd, which gives a file description of
- * our own. Where that is refused (a pipe of another user), POLLOUT promises room for PIPE_BUF bytes.
+ * our own. Where that is refused (a pipe of another user), POLLOUT promises PIPE_BUF bytes of room.
  */
 #include "sandbox/outlet.h"
 

@@ -19,14 +19,14 @@ enum iso_outlet_kind {
 
 struct iso_outlet {
 	enum iso_outlet_kind kind;
-	int fd;	   /* what is written to and polled for */
+	int fd;	    /* what is written to and polled for */
 	bool owned; /* `fd` is ours to close */
 };
 
 /* Look at `fd` (borrowed; -1: no outlet) and choose how to write to it. */
 void iso_outlet_init(struct iso_outlet *ret_outlet, int fd);
 
-/* Write some of `data`. Returns what was taken, or -1 with errno; EAGAIN: poll for POLLOUT first. */
+/* Write some of `data`. Returns what was taken, or -1 with errno; EAGAIN: poll for POLLOUT. */
 ssize_t iso_outlet_write(struct iso_outlet *outlet, const void *data, size_t size);
 
 /* Stop using it. */

@@ -9,11 +9,13 @@
 #include "runner/base/json.h"
 
 static const char *const fsop_names[] = {
-	[ISO_FSOP_UNSET] = "unset",	[ISO_FSOP_DIR] = "directory", [ISO_FSOP_SYMLINK] = "symlink",
-	[ISO_FSOP_FILE] = "file",	[ISO_FSOP_DEVICE] = "device", [ISO_FSOP_TMPFS] = "tmpfs",
-	[ISO_FSOP_PROC] = "proc",	[ISO_FSOP_DEVPTS] = "devpts", [ISO_FSOP_BIND] = "bind",
-	[ISO_FSOP_MASK] = "mask",	[ISO_FSOP_COVER] = "cover",
-	[ISO_FSOP_PROTECT] = "protect", [ISO_FSOP_READONLY] = "read-only",
+	[ISO_FSOP_UNSET] = "unset",	   [ISO_FSOP_DIR] = "directory",
+	[ISO_FSOP_SYMLINK] = "symlink",	   [ISO_FSOP_FILE] = "file",
+	[ISO_FSOP_DEVICE] = "device",	   [ISO_FSOP_TMPFS] = "tmpfs",
+	[ISO_FSOP_PROC] = "proc",	   [ISO_FSOP_DEVPTS] = "devpts",
+	[ISO_FSOP_BIND] = "bind",	   [ISO_FSOP_MASK] = "mask",
+	[ISO_FSOP_COVER] = "cover",	   [ISO_FSOP_PROTECT] = "protect",
+	[ISO_FSOP_READONLY] = "read-only",
 };
 
 static const char *const identity_names[] = {

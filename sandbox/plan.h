@@ -74,8 +74,8 @@ struct iso_plan {
 	struct iso_strv env; /* sorted by how it was built; the whole environment */
 	char *workspace;     /* owned; canonical host path */
 	bool workspace_read_only;
-	char *workdir;	     /* owned; absolute, inside */
-	char *hostname;	     /* owned */
+	char *workdir;	/* owned; absolute, inside */
+	char *hostname; /* owned */
 	struct iso_identity identity;
 	struct iso_limits limits;
 	struct iso_fsop *fsops; /* owned */

@@ -85,9 +85,10 @@ static int clone_mapped(const struct iso_prepared *prepared, const struct iso_fs
 	int tree_fd = iso_idmap_clone_tree(path_fd, bind_attributes(op), userns_fd);
 	if (tree_fd < 0) {
 		iso_error_set(err, ISO_ERR_UNSUPPORTED, errno, "id-map \"%s\"", op->source);
-		return iso_error_hint(err, "its file system, or one mounted below it, cannot be "
-					   "id-mapped: use one that can (ext4, xfs, btrfs), give the "
-					   "directory to an ordinary user, or bind it read-only");
+		return iso_error_hint(err,
+				      "its file system, or one mounted below it, cannot be "
+				      "id-mapped: use one that can (ext4, xfs, btrfs), give the "
+				      "directory to an ordinary user, or bind it read-only");
 	}
 	*ret_fd = tree_fd;
 	return 0;
@@ -110,7 +111,8 @@ static char *mount_options(const struct iso_plan *plan, const struct iso_fsop *o
 			options = iso_strf("size=%" PRIu64 ",mode=%o", op->size_bytes, op->mode);
 	} else if (op->kind == ISO_FSOP_DEVPTS) {
 		/* The tty group exists for a host's root only. */
-		options = iso_strf("newinstance,ptmxmode=0666,mode=%s", caller ? "0600" : "0620,gid=5");
+		options = iso_strf("newinstance,ptmxmode=0666,mode=%s",
+				   caller ? "0600" : "0620,gid=5");
 	} else {
 		return NULL;
 	}
@@ -247,8 +249,7 @@ static int open_control(struct iso_prepared *prepared, struct iso_error *err)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "create the control pair");
 	prepared->control_fd = iso_fd_above_stdio(pair[0]);
 	prepared->child_control_fd = iso_fd_above_stdio(pair[1]);
-	prepared->self_pidfd =
-		iso_fd_above_stdio((int)syscall(SYS_pidfd_open, getpid(), 0));
+	prepared->self_pidfd = iso_fd_above_stdio((int)syscall(SYS_pidfd_open, getpid(), 0));
 	if (prepared->control_fd < 0 || prepared->child_control_fd < 0 || prepared->self_pidfd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open a pidfd of isorun itself");
 	return 0;

@@ -12,27 +12,27 @@
 
 /* Descriptors that the caller lends for the launch. */
 struct iso_launch_fds {
-	int init_fd;   /* the init program, executable */
-	int stdin_fd;  /* the payload's three streams */
+	int init_fd;  /* the init program, executable */
+	int stdin_fd; /* the payload's three streams */
 	int stdout_fd;
 	int stderr_fd;
 };
 
 struct iso_prepared {
-	const struct iso_plan *plan;	 /* borrowed; outlives this */
+	const struct iso_plan *plan;	/* borrowed; outlives this */
 	struct iso_idmap_cache *idmaps; /* borrowed */
 	struct iso_child child;
-	struct iso_child_op *ops;    /* owned */
-	char **op_options;	     /* owned strings, one slot an operation */
-	struct iso_strv init_argv;   /* owned */
+	struct iso_child_op *ops;  /* owned */
+	char **op_options;	   /* owned strings, one slot an operation */
+	struct iso_strv init_argv; /* owned */
 	char uid_map[48], gid_map[48];
-	char *stack;		     /* owned; the child's */
-	int control_fd;		     /* owned; isorun's end of the pair */
-	int child_control_fd;	     /* owned; the init's end, closed after the launch */
-	int self_pidfd;		     /* owned; of this process, for the init to watch */
+	char *stack;	      /* owned; the child's */
+	int control_fd;	      /* owned; isorun's end of the pair */
+	int child_control_fd; /* owned; the init's end, closed after the launch */
+	int self_pidfd;	      /* owned; of this process, for the init to watch */
 };
 
-#define ISO_CHILD_STACK_SIZE (64 * 1024)
+#define ISO_CHILD_STACK_SIZE ((size_t)64 * 1024)
 
 /*
  * Prepare `plan` for a launch into `cgroup` (NULL: none).

@@ -27,21 +27,21 @@ static inline long iso_raw6(long number, long a, long b, long c, long d, long e,
 }
 
 /* A pointer as a system call argument. */
-#define ISO_ARG(pointer) ((long)(uintptr_t)(pointer))
+#define ISO_ARG(pointer)	   ((long)(uintptr_t)(pointer))
 
-#define iso_raw0(n)		iso_raw6((n), 0, 0, 0, 0, 0, 0)
-#define iso_raw1(n, a)		iso_raw6((n), (a), 0, 0, 0, 0, 0)
-#define iso_raw2(n, a, b)	iso_raw6((n), (a), (b), 0, 0, 0, 0)
-#define iso_raw3(n, a, b, c)	iso_raw6((n), (a), (b), (c), 0, 0, 0)
-#define iso_raw4(n, a, b, c, d) iso_raw6((n), (a), (b), (c), (d), 0, 0)
+#define iso_raw0(n)		   iso_raw6((n), 0, 0, 0, 0, 0, 0)
+#define iso_raw1(n, a)		   iso_raw6((n), (a), 0, 0, 0, 0, 0)
+#define iso_raw2(n, a, b)	   iso_raw6((n), (a), (b), 0, 0, 0, 0)
+#define iso_raw3(n, a, b, c)	   iso_raw6((n), (a), (b), (c), 0, 0, 0)
+#define iso_raw4(n, a, b, c, d)	   iso_raw6((n), (a), (b), (c), (d), 0, 0)
 #define iso_raw5(n, a, b, c, d, e) iso_raw6((n), (a), (b), (c), (d), (e), 0)
 
 /*
  * clone3 into `entry(argument)` on the stack that `args` names. `entry` must not return.
  * Returns the child's pid or a negative errno, in the parent only.
  */
-static inline long iso_raw_clone3(const void *args, unsigned long size,
-				  void (*entry)(const void *), const void *argument)
+static inline long iso_raw_clone3(const void *args, unsigned long size, void (*entry)(const void *),
+				  const void *argument)
 {
 	long result;
 	register void (*r12)(const void *) __asm__("r12") = entry;

@@ -7,10 +7,9 @@
 
 #include "runner/base/error.h"
 
-static const char *const step_texts[ISO_STEP_COUNT] = {
-	[ISO_STEP_UNSET] = "",
+static const char *const step_texts[ISO_STEP_COUNT] = {[ISO_STEP_UNSET] = "",
 #define ISO_STEP_TEXT(name, text) [ISO_STEP_##name] = text,
-	ISO_STEPS(ISO_STEP_TEXT)
+						       ISO_STEPS(ISO_STEP_TEXT)
 #undef ISO_STEP_TEXT
 };
 
@@ -21,16 +20,19 @@ static const struct {
 	const char *hint;
 } remedies[] = {
 	{ISO_STEP_ID_MAP, 0,
-	 "ordinary users may not use user namespaces here: isorun doctor names the setting (on Ubuntu "
+	 "ordinary users may not use user namespaces here: isorun doctor names the setting (on "
+	 "Ubuntu "
 	 "kernel.apparmor_restrict_unprivileged_userns, or an AppArmor profile for isorun)"},
 	{ISO_STEP_USER_NAMESPACE, ENOSPC, "raise the sysctl user.max_user_namespaces"},
 	{ISO_STEP_PROPAGATION, 0,
 	 "this process may not change its mount tree: start it outside the container, or with "
 	 "CAP_SYS_ADMIN"},
 	{ISO_STEP_FORK, EAGAIN, "raise the process limit (--pids, or RLIMIT_NPROC)"},
-	{ISO_STEP_SECCOMP, EINVAL, "this kernel has no seccomp filter mode (CONFIG_SECCOMP_FILTER)"},
+	{ISO_STEP_SECCOMP, EINVAL,
+	 "this kernel has no seccomp filter mode (CONFIG_SECCOMP_FILTER)"},
 	{ISO_STEP_WORKDIR, EACCES,
-	 "the payload has an identity of its own: the directory must be open to others, or be bound "
+	 "the payload has an identity of its own: the directory must be open to others, or be "
+	 "bound "
 	 "with --rw"},
 };
 
@@ -85,14 +87,15 @@ void iso_report_failure(const struct iso_plan *plan, const struct iso_record *re
 	char what[400];
 	describe(plan, record, what, sizeof(what));
 	if (record->step == ISO_STEP_FSOP && record->value == ESTALE)
-		iso_error_set(ret_error, ISO_ERR_LAUNCH, 0, "%s: it was replaced since the plan was made",
-			      what);
+		iso_error_set(ret_error, ISO_ERR_LAUNCH, 0,
+			      "%s: it was replaced since the plan was made", what);
 	else
 		iso_error_set(ret_error, ISO_ERR_LAUNCH, record->value, "%s", what);
 	if (is_masked_proc(plan, record))
-		iso_error_hint(ret_error, "the host's own /proc is partly covered (as in a container), "
-					  "so the kernel allows no fresh one: start the container with "
-					  "an unmasked /proc");
+		iso_error_hint(ret_error,
+			       "the host's own /proc is partly covered (as in a container), "
+			       "so the kernel allows no fresh one: start the container with "
+			       "an unmasked /proc");
 	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++) {
 		if (remedies[i].step == record->step &&
 		    (remedies[i].os_errno == 0 || remedies[i].os_errno == record->value)) {

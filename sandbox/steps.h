@@ -8,28 +8,28 @@
 #include <stdint.h>
 
 /* Set-up steps in the order in which they happen; the text completes "could not …". */
-#define ISO_STEPS(X)                                                                               \
-	X(CGROUP_JOIN, "join the cgroup")                                                          \
-	X(CGROUP_NAMESPACE, "unshare the cgroup namespace")                                        \
-	X(ID_MAP, "map the caller's ids into the user namespace")                                  \
-	X(PROPAGATION, "make the mount tree private")                                              \
-	X(ROOT, "mount the root file system")                                                      \
-	X(FSOP, "build the file system")                                                           \
-	X(HOSTNAME, "set the host name")                                                           \
-	X(LOOPBACK, "bring up the loopback interface")                                             \
-	X(PIVOT, "change the root")                                                                \
-	X(DESCRIPTORS, "arrange the descriptors")                                                  \
-	X(EXEC_INIT, "execute the init")                                                           \
-	X(INIT_CONFIG, "receive the init's configuration")                                         \
-	X(IDENTITY, "take on the payload's identity")                                              \
-	X(USER_NAMESPACE, "enter the user namespace")                                              \
-	X(CAPABILITIES, "drop the capabilities")                                                   \
-	X(NO_NEW_PRIVS, "set no_new_privs")                                                        \
-	X(FORK, "create the payload process")                                                      \
-	X(SESSION, "create the session")                                                           \
-	X(RLIMIT, "set the resource limit")                                                        \
-	X(SECCOMP, "load the seccomp filter")                                                      \
-	X(WORKDIR, "enter the working directory")                                                  \
+#define ISO_STEPS(X)                                              \
+	X(CGROUP_JOIN, "join the cgroup")                         \
+	X(CGROUP_NAMESPACE, "unshare the cgroup namespace")       \
+	X(ID_MAP, "map the caller's ids into the user namespace") \
+	X(PROPAGATION, "make the mount tree private")             \
+	X(ROOT, "mount the root file system")                     \
+	X(FSOP, "build the file system")                          \
+	X(HOSTNAME, "set the host name")                          \
+	X(LOOPBACK, "bring up the loopback interface")            \
+	X(PIVOT, "change the root")                               \
+	X(DESCRIPTORS, "arrange the descriptors")                 \
+	X(EXEC_INIT, "execute the init")                          \
+	X(INIT_CONFIG, "receive the init's configuration")        \
+	X(IDENTITY, "take on the payload's identity")             \
+	X(USER_NAMESPACE, "enter the user namespace")             \
+	X(CAPABILITIES, "drop the capabilities")                  \
+	X(NO_NEW_PRIVS, "set no_new_privs")                       \
+	X(FORK, "create the payload process")                     \
+	X(SESSION, "create the session")                          \
+	X(RLIMIT, "set the resource limit")                       \
+	X(SECCOMP, "load the seccomp filter")                     \
+	X(WORKDIR, "enter the working directory")                 \
 	X(EXEC, "execute the command")
 
 enum iso_step {
@@ -37,7 +37,7 @@ enum iso_step {
 #define ISO_STEP_ENUM(name, text) ISO_STEP_##name,
 	ISO_STEPS(ISO_STEP_ENUM)
 #undef ISO_STEP_ENUM
-	ISO_STEP_COUNT
+		ISO_STEP_COUNT
 };
 
 enum iso_record_type {
@@ -63,9 +63,9 @@ enum {
 
 /* What the parent sends first on the pair, once, as one message: this header, `filter_count`
  * instructions of 8 bytes, then the NUL-terminated working directory and executable search path. */
-#define ISO_INIT_RLIMIT_MAX  8
-#define ISO_INIT_CONFIG_MAX  (48 * 1024)
-#define ISO_INIT_CONFIG_TAG  0x49534f31u /* "ISO1": both sides are built together */
+#define ISO_INIT_RLIMIT_MAX 8
+#define ISO_INIT_CONFIG_MAX (UINT32_C(48) << 10)
+#define ISO_INIT_CONFIG_TAG 0x49534f31u /* "ISO1": both sides are built together */
 
 struct iso_init_rlimit {
 	uint32_t resource;
@@ -75,7 +75,7 @@ struct iso_init_rlimit {
 
 struct iso_init_config {
 	uint32_t tag;
-	uint32_t size; /* of the whole message */
+	uint32_t size;		      /* of the whole message */
 	uint32_t make_user_namespace; /* 1: started as root; the ids below are mapped here */
 	uint32_t inner_uid, inner_gid;
 	uint32_t host_uid, host_gid;

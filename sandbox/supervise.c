@@ -16,10 +16,10 @@
 
 #include "runner/base/clock.h"
 
-#define SETUP_LIMIT_MS	 30000
-#define KILL_LIMIT_MS	 5000 /* how long a killed process may take to vanish */
-#define LAST_FLUSH_MS	 500  /* for a slow reader after a deadline or a cancel */
-#define CANCEL_AT_ONCE	 2    /* a second cancel skips the grace */
+#define SETUP_LIMIT_MS 30000
+#define KILL_LIMIT_MS  5000 /* how long a killed process may take to vanish */
+#define LAST_FLUSH_MS  500  /* for a slow reader after a deadline or a cancel */
+#define CANCEL_AT_ONCE 2    /* a second cancel skips the grace */
 
 enum phase {
 	PHASE_SETUP,
@@ -224,7 +224,8 @@ static void fill_slots(const struct loop *loop, struct pollfd slots[SLOT_COUNT])
 {
 	const struct iso_supervision *what = loop->what;
 	bool init_lives = loop->phase != PHASE_ENDED;
-	slots[SLOT_CONTROL] = (struct pollfd){loop->control_open ? what->control_fd : -1, POLLIN, 0};
+	slots[SLOT_CONTROL] =
+		(struct pollfd){loop->control_open ? what->control_fd : -1, POLLIN, 0};
 	slots[SLOT_INIT] = (struct pollfd){init_lives ? what->process->pidfd : -1, POLLIN, 0};
 	bool watch_oom = what->cgroup != NULL && !loop->ending->oom_seen;
 	slots[SLOT_CANCEL] = (struct pollfd){loop->cancel_open ? what->cancel_fd : -1, POLLIN, 0};

@@ -30,8 +30,8 @@ struct iso_ending {
 };
 
 struct iso_supervision {
-	struct iso_process *process; /* borrowed */
-	int control_fd;		     /* borrowed */
+	struct iso_process *process;	 /* borrowed */
+	int control_fd;			 /* borrowed */
 	const struct iso_cgroup *cgroup; /* borrowed; NULL: none */
 	struct iso_stream *streams[2];	 /* borrowed; stdout, stderr */
 	int cancel_fd;			 /* borrowed; see struct iso_request */

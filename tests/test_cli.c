@@ -5,7 +5,8 @@
 
 #include "runner/cli.h"
 
-static int parse(struct cli_run *run, const char *const *words, char ***ret_rest, struct iso_error *err)
+static int parse(struct cli_run *run, const char *const *words, char ***ret_rest,
+		 struct iso_error *err)
 {
 	cli_run_init(run);
 	return cli_run_parse(run, (char **)words, ret_rest, err);
@@ -100,9 +101,9 @@ static void test_the_receipt_is_known_after_a_refused_option(void **state)
 static void test_mounts_and_variables_accumulate(void **state)
 {
 	(void)state;
-	static const char *const words[] = {"--ro",	"/a",	     "--rw",  "/b:/c", "--tmpfs", "/d:4M",
-					    "--hide",	"/e",	     "--env", "A=1",   "--env",	  "A=2",
-					    "--env=B=", "--", "cmd", NULL};
+	static const char *const words[] = {"--ro",	"/a", "--rw",  "/b:/c", "--tmpfs", "/d:4M",
+					    "--hide",	"/e", "--env", "A=1",	"--env",   "A=2",
+					    "--env=B=", "--", "cmd",   NULL};
 	struct cli_run run;
 	struct iso_error err = {0};
 	char **rest = NULL;

@@ -88,9 +88,10 @@ static void test_cpus(void **state)
 {
 	(void)state;
 	static const struct row rows[] = {
-		{"1", true, 1000},   {"0.5", true, 500}, {"0.001", true, 1}, {"1024", true, 1024000},
-		{"0", false, 0},     {"0.0001", false, 0}, {"1025", false, 0}, {"2x", false, 0},
-		{"", false, 0},	     {"-1", false, 0},
+		{"1", true, 1000},	 {"0.5", true, 500}, {"0.001", true, 1},
+		{"1024", true, 1024000}, {"0", false, 0},    {"0.0001", false, 0},
+		{"1025", false, 0},	 {"2x", false, 0},   {"", false, 0},
+		{"-1", false, 0},
 	};
 	check_rows(rows, ARRAY_SIZE(rows), iso_parse_cpus);
 }

@@ -168,7 +168,8 @@ static void make_mount_kindless(struct iso_request *request)
 }
 static void make_mount_on_root(struct iso_request *request)
 {
-	static const struct iso_mount mount = {.kind = ISO_MOUNT_RO, .source = "/usr", .target = "/"};
+	static const struct iso_mount mount = {
+		.kind = ISO_MOUNT_RO, .source = "/usr", .target = "/"};
 	request->mounts = &mount;
 	request->mount_count = 1;
 }
@@ -272,8 +273,10 @@ static void test_printing_is_deterministic_and_complete(void **state)
 	assert_string_equal(first, second);
 	cJSON *json = cJSON_Parse(first);
 	assert_non_null(json);
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json, "schema")), "isorun.plan/1");
-	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "filesystem")), plan.fsop_count);
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json, "schema")),
+			    "isorun.plan/1");
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "filesystem")),
+			 plan.fsop_count);
 	cJSON_Delete(json);
 	/* Each field that changes what is executed changes the text. */
 	plan.fsops[0].writable = !plan.fsops[0].writable;

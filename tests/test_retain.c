@@ -19,8 +19,8 @@ static void check(enum iso_keep keep, size_t limit, const char *text, const char
 		size_t size;
 		const uint8_t *data = iso_retain_finish(&retain, &size);
 		if (size != strlen(expected) || memcmp(data, expected, size) != 0)
-			fail_msg("\"%s\" limit %zu chunk %zu: \"%.*s\"", text, limit, chunk, (int)size,
-				 (const char *)data);
+			fail_msg("\"%s\" limit %zu chunk %zu: \"%.*s\"", text, limit, chunk,
+				 (int)size, (const char *)data);
 		assert_true(retain.total_bytes == length);
 		assert_true(iso_retain_truncated(&retain) == (length > limit));
 		iso_retain_done(&retain);
@@ -50,9 +50,19 @@ static void test_cuts_fall_between_characters(void **state)
 	(void)state;
 	check(ISO_KEEP_HEAD, 2, "a\xe2\x82\xac", "a");
 	check(ISO_KEEP_HEAD, 3, "a\xe2\x82\xac", "a");
-	check(ISO_KEEP_HEAD, 4, "a\xe2\x82\xac" "b", "a\xe2\x82\xac");
-	check(ISO_KEEP_TAIL, 3, "\xe2\x82\xac" "b", "b");
-	check(ISO_KEEP_TAIL, 4, "a\xe2\x82\xac" "b", "\xe2\x82\xac" "b");
+	check(ISO_KEEP_HEAD, 4,
+	      "a\xe2\x82\xac"
+	      "b",
+	      "a\xe2\x82\xac");
+	check(ISO_KEEP_TAIL, 3,
+	      "\xe2\x82\xac"
+	      "b",
+	      "b");
+	check(ISO_KEEP_TAIL, 4,
+	      "a\xe2\x82\xac"
+	      "b",
+	      "\xe2\x82\xac"
+	      "b");
 }
 
 static void test_a_limit_of_zero_only_counts(void **state)

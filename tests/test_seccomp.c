@@ -103,7 +103,8 @@ static void test_every_call_is_answered_as_listed(void **state)
 			expected = SECCOMP_RET_ERRNO | ENOSYS;
 		uint32_t got = answer(number, 0, 0);
 		if (got != expected)
-			fail_msg("%d (%s): 0x%x instead of 0x%x", number, name ? name : "?", got, expected);
+			fail_msg("%d (%s): 0x%x instead of 0x%x", number, name ? name : "?", got,
+				 expected);
 		allowed += got == SECCOMP_RET_ALLOW;
 		refused += got == (SECCOMP_RET_ERRNO | EPERM);
 		free(name);
@@ -140,16 +141,18 @@ static void test_socket_families(void **state)
 static void test_namespace_flags(void **state)
 {
 	(void)state;
-	static const uint64_t flags[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+	static const uint64_t flags[] = {CLONE_NEWNS,	CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
 					 CLONE_NEWUSER, CLONE_NEWPID,	 CLONE_NEWNET};
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
 		assert_int_equal(answer(SYS_clone, 0, flags[i]), SECCOMP_RET_ERRNO | EPERM);
-		assert_int_equal(answer(SYS_clone, 0, flags[i] | CLONE_VM | 17), SECCOMP_RET_ERRNO | EPERM);
+		assert_int_equal(answer(SYS_clone, 0, flags[i] | CLONE_VM | 17),
+				 SECCOMP_RET_ERRNO | EPERM);
 		assert_int_equal(answer(SYS_unshare, 0, flags[i]), SECCOMP_RET_ERRNO | EPERM);
 	}
 	assert_int_equal(answer(SYS_unshare, 0, CLONE_NEWTIME), SECCOMP_RET_ERRNO | EPERM);
 	assert_int_equal(answer(SYS_unshare, 0, CLONE_FILES), SECCOMP_RET_ALLOW);
-	assert_int_equal(answer(SYS_clone, 0, CLONE_VM | CLONE_THREAD | CLONE_SIGHAND), SECCOMP_RET_ALLOW);
+	assert_int_equal(answer(SYS_clone, 0, CLONE_VM | CLONE_THREAD | CLONE_SIGHAND),
+			 SECCOMP_RET_ALLOW);
 	assert_int_equal(answer(SYS_clone3, 0, 0), SECCOMP_RET_ERRNO | ENOSYS);
 }
 

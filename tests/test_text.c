@@ -17,12 +17,26 @@ static void test_utf8_accepts_exactly_the_standard(void **state)
 		const char *bytes;
 		size_t size, expected;
 	} rows[] = {
-		{"a", 1, 1},		     {"\x7f", 1, 1},	      {"\xc3\xa4", 2, 2},
-		{"\xe2\x82\xac", 3, 3},	     {"\xf0\x9f\x98\x80", 4, 4}, {"\xf4\x8f\xbf\xbf", 4, 4},
-		{"\x80", 1, 0},		     {"\xc0\x80", 2, 0},      {"\xc1\xbf", 2, 0},
-		{"\xe0\x80\x80", 3, 0},	     {"\xed\xa0\x80", 3, 0},  {"\xed\x9f\xbf", 3, 3},
-		{"\xf0\x80\x80\x80", 4, 0},  {"\xf4\x90\x80\x80", 4, 0}, {"\xf5\x80\x80\x80", 4, 0},
-		{"\xff", 1, 0},		     {"\xe2\x82", 2, 0},      {"\xc3" "a", 2, 0},
+		{"a", 1, 1},
+		{"\x7f", 1, 1},
+		{"\xc3\xa4", 2, 2},
+		{"\xe2\x82\xac", 3, 3},
+		{"\xf0\x9f\x98\x80", 4, 4},
+		{"\xf4\x8f\xbf\xbf", 4, 4},
+		{"\x80", 1, 0},
+		{"\xc0\x80", 2, 0},
+		{"\xc1\xbf", 2, 0},
+		{"\xe0\x80\x80", 3, 0},
+		{"\xed\xa0\x80", 3, 0},
+		{"\xed\x9f\xbf", 3, 3},
+		{"\xf0\x80\x80\x80", 4, 0},
+		{"\xf4\x90\x80\x80", 4, 0},
+		{"\xf5\x80\x80\x80", 4, 0},
+		{"\xff", 1, 0},
+		{"\xe2\x82", 2, 0},
+		{"\xc3"
+		 "a",
+		 2, 0},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		size_t length = iso_utf8_sequence((const uint8_t *)rows[i].bytes, rows[i].size);
@@ -52,7 +66,8 @@ static void test_utf8_replacement_is_always_text(void **state)
 	(void)state;
 	const uint8_t bytes[] = {'a', 0, 0xff, 0xc3, 0xa4, 0xed, 0xa0, 0x80};
 	char *text = iso_utf8_replace(bytes, sizeof(bytes));
-	assert_string_equal(text, "a\xEF\xBF\xBD\xEF\xBF\xBD\xc3\xa4\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+	assert_string_equal(
+		text, "a\xEF\xBF\xBD\xEF\xBF\xBD\xc3\xa4\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
 	assert_true(iso_utf8_is_text((const uint8_t *)text, strlen(text)));
 	assert_false(iso_utf8_is_text(bytes, 2));
 	free(text);
@@ -62,7 +77,8 @@ static void test_paths_are_judged_by_component(void **state)
 {
 	(void)state;
 	static const char *const normal[] = {"/", "/a", "/a/b", "/...", "/a/.b"};
-	static const char *const not_normal[] = {"", "a", "/a/", "//a", "/a//b", "/.", "/a/..", "/../a"};
+	static const char *const not_normal[] = {"",	  "a",	"/a/",	 "//a",
+						 "/a//b", "/.", "/a/..", "/../a"};
 	for (size_t i = 0; i < ARRAY_SIZE(normal); i++)
 		assert_true(iso_path_is_normal(normal[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(not_normal); i++)
@@ -79,8 +95,8 @@ static void test_paths_are_normalised_without_the_file_system(void **state)
 {
 	(void)state;
 	static const char *const rows[][2] = {
-		{"/a//b/./c/", "/a/b/c"}, {"/", "/"}, {"//", "/"}, {"/./", "/"},
-		{"/a/../b", NULL},	  {"a", NULL}, {"", NULL}, {"/..", NULL},
+		{"/a//b/./c/", "/a/b/c"}, {"/", "/"},  {"//", "/"}, {"/./", "/"},
+		{"/a/../b", NULL},	  {"a", NULL}, {"", NULL},  {"/..", NULL},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		char *path = iso_path_normalise(rows[i][0]);
@@ -155,9 +171,11 @@ static void test_digest_is_sha256(void **state)
 	(void)state;
 	char hex[ISO_SHA256_HEX_SIZE];
 	iso_sha256_hex("abc", 3, hex);
-	assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	assert_string_equal(hex,
+			    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 	iso_sha256_hex("", 0, hex);
-	assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+	assert_string_equal(hex,
+			    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 int main(void)

@@ -23,7 +23,8 @@ static void fork_bomb(char **arguments)
 static void touch(size_t mib)
 {
 	for (size_t i = 0; i < mib; i++) {
-		char *memory = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *memory =
+			mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (memory == MAP_FAILED)
 			exit(9);
 		memset(memory, 1, MIB);
@@ -67,7 +68,8 @@ static void flood(char **arguments)
 	memset(block, child == 0 ? 'e' : 'o', sizeof(block));
 	for (; count > 0; count--) {
 		for (size_t done = 0; done < sizeof(block);) {
-			ssize_t written = write(child == 0 ? 2 : 1, block + done, sizeof(block) - done);
+			ssize_t written =
+				write(child == 0 ? 2 : 1, block + done, sizeof(block) - done);
 			if (written < 0)
 				exit(9);
 			done += (size_t)written;

@@ -1,6 +1,6 @@
 /*
  * Try what a payload must not be able to do, one system call a line, and print the errno it got (or
- * "ok"). Calls are made with arguments that would work, or would fail otherwise, without the filter.
+ * "ok"). Calls are made with arguments that would work, or fail otherwise, without the filter.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -28,7 +28,7 @@ static void print_descriptors(void)
 
 static void print_status(void)
 {
-	static const char *const keys[] = {"CapInh:", "CapPrm:",   "CapEff:",	  "CapBnd:",
+	static const char *const keys[] = {"CapInh:", "CapPrm:",     "CapEff:",	 "CapBnd:",
 					   "CapAmb:", "NoNewPrivs:", "Seccomp:", "Groups:"};
 	char line[256];
 	FILE *file = fopen("/proc/self/status", "r");

@@ -11,7 +11,8 @@
 static inline void iso_cleanup_close(int *fd)
 {
 	if (*fd >= 0)
-		(void)close(*fd); /* a failed close of a descriptor we only read or already synced */
+		(void)close(
+			*fd); /* a failed close of a descriptor we only read or already synced */
 }
 
 static inline void iso_cleanup_free(void *pointer)
@@ -24,19 +25,19 @@ static inline void iso_cleanup_free(void *pointer)
 #define ISO_AUTO_FREE	      ISO_CLEANUP(iso_cleanup_free)
 
 /* The value of `fd`, which from here on owns nothing. */
-#define ISO_TAKE_FD(fd)                                                                            \
-	__extension__({                                                                            \
-		int iso_taken_ = (fd);                                                             \
-		(fd) = -1;                                                                         \
-		iso_taken_;                                                                        \
+#define ISO_TAKE_FD(fd)                \
+	__extension__({                \
+		int iso_taken_ = (fd); \
+		(fd) = -1;             \
+		iso_taken_;            \
 	})
 
 /* The value of `pointer`, which from here on owns nothing. */
-#define ISO_TAKE_PTR(pointer)                                                                      \
-	__extension__({                                                                            \
-		__typeof__(pointer) iso_taken_ = (pointer);                                        \
-		(pointer) = NULL;                                                                  \
-		iso_taken_;                                                                        \
+#define ISO_TAKE_PTR(pointer)                               \
+	__extension__({                                     \
+		__typeof__(pointer) iso_taken_ = (pointer); \
+		(pointer) = NULL;                           \
+		iso_taken_;                                 \
 	})
 
 #endif

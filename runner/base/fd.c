@@ -1,4 +1,4 @@
-/* Control files of procfs and cgroupfs take one write each and report errors there, not at close. */
+/* Control files of procfs and cgroupfs take one write each and report errors then, not at close. */
 #include "runner/base/fd.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Close `fd` if it is one; errno is kept. Returns -1, so that `fd = iso_fd_close(fd)` forgets it. */
+/* Close `fd` if it is one; keeps errno. Returns -1, so that `fd = iso_fd_close(fd)` forgets it. */
 int iso_fd_close(int fd);
 
 /*

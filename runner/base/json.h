@@ -18,8 +18,8 @@ struct iso_json {
 /* Start a document: its root object, or NULL (with `failed` set) when out of memory. */
 cJSON *iso_json_begin(struct iso_json *json);
 
-/* Members are appended in call order. `object` may be NULL once the builder has failed. Text must be
- * valid UTF-8 or is made so by replacement; NULL text becomes null. */
+/* Members are appended in call order. `object` may be NULL once the builder has failed. Text must
+ * be valid UTF-8 or is made so by replacement; NULL text becomes null. */
 void iso_json_add_text(struct iso_json *json, cJSON *object, const char *name, const char *text);
 void iso_json_add_u64(struct iso_json *json, cJSON *object, const char *name, uint64_t value);
 void iso_json_add_i64(struct iso_json *json, cJSON *object, const char *name, int64_t value);

@@ -41,7 +41,8 @@ static int scan_thousandths(const char **cursor, uint64_t *ret_value)
 		for (; **cursor >= '0' && **cursor <= '9'; (*cursor)++, weight /= 10) {
 			if (weight == 0)
 				return -1;
-			if (__builtin_add_overflow(whole, (uint64_t)(**cursor - '0') * weight, &whole))
+			if (__builtin_add_overflow(whole, (uint64_t)(**cursor - '0') * weight,
+						   &whole))
 				return -1;
 		}
 		if (*cursor == start)
@@ -83,7 +84,7 @@ int iso_parse_u64_range(const char *text, uint64_t minimum, uint64_t maximum, ui
 int iso_parse_size(const char *text, uint64_t *ret_bytes)
 {
 	static const struct suffix suffixes[] = {
-		{"", 1},	   {"K", 1 << 10}, {"k", 1 << 10}, {"M", 1 << 20},
+		{"", 1},	{"K", 1 << 10}, {"k", 1 << 10}, {"M", 1 << 20},
 		{"m", 1 << 20}, {"G", 1 << 30}, {"g", 1 << 30}, {NULL, 0},
 	};
 	uint64_t value, factor;

@@ -24,7 +24,7 @@ struct iso_retain {
 /* Prepare `retain` (caller-allocated, any content). `limit_bytes` may be 0: only count. */
 void iso_retain_init(struct iso_retain *retain, enum iso_keep keep, size_t limit_bytes);
 
-/* Take the next bytes of the stream; 0, or -1 when out of memory (they are counted all the same). */
+/* Take the next bytes of the stream; 0, or -1 when out of memory (they are counted anyway). */
 int iso_retain_add(struct iso_retain *retain, const void *data, size_t size);
 
 /*

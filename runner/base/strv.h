@@ -19,13 +19,13 @@ int iso_strv_addf(struct iso_strv *strv, const char *format, ...)
 /* The first item that starts with "NAME=", or NULL. */
 const char *iso_strv_find_variable(const struct iso_strv *strv, const char *name);
 
-/* Replace the item "NAME=…" or append it; 0, or -1 when out of memory. `assignment` is "NAME=VALUE". */
+/* Replace the item "NAME=…" by `assignment` ("NAME=VALUE") or append it; 0, or -1: no memory. */
 int iso_strv_set_variable(struct iso_strv *strv, const char *assignment);
 
 /* Free everything; a zeroed vector is fine. */
 void iso_strv_done(struct iso_strv *strv);
 
-/* A fresh string from a printf format (asprintf without the trap of its result); NULL: no memory. */
+/* A fresh string from a printf format (asprintf without the trap of its result); NULL: no memory */
 char *iso_strf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

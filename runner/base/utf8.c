@@ -35,10 +35,10 @@ size_t iso_utf8_sequence(const uint8_t *data, size_t size)
 		if (!is_continuation(data[i]))
 			return 0;
 	}
-	if (length == 3 && ((data[0] == 0xE0 && data[1] < 0xA0) /* overlong */
+	if (length == 3 && ((data[0] == 0xE0 && data[1] < 0xA0)	     /* overlong */
 			    || (data[0] == 0xED && data[1] > 0x9F))) /* surrogates */
 		return 0;
-	if (length == 4 && ((data[0] == 0xF0 && data[1] < 0x90) /* overlong */
+	if (length == 4 && ((data[0] == 0xF0 && data[1] < 0x90)	     /* overlong */
 			    || (data[0] == 0xF4 && data[1] > 0x8F))) /* above U+10FFFF */
 		return 0;
 	return length;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Length (1 to 4) of the valid sequence at `data`, or 0 when there is none. `size` is at least 1. */
+/* Length (1 to 4) of the valid sequence at `data`, or 0 if there is none. `size` is at least 1. */
 size_t iso_utf8_sequence(const uint8_t *data, size_t size);
 
 /* True when all of `data` is valid and holds no NUL, so that it is also a C string. */

@@ -20,12 +20,12 @@
 
 #include "sandbox/seccomp_profile.h"
 
-#define FILTER_MAX	 4096
-#define X32_BIT		 0x40000000
-#define HIGHEST_PROBED	 1023
-#define ANSWER(error)	 (SECCOMP_RET_ERRNO | (error))
-#define OFFSET(member)	 ((uint32_t)offsetof(struct seccomp_data, member))
-#define LOW_ARGUMENT(n)	 (OFFSET(args) + 8 * (n)) /* little endian */
+#define FILTER_MAX	4096
+#define X32_BIT		0x40000000
+#define HIGHEST_PROBED	1023
+#define ANSWER(error)	(SECCOMP_RET_ERRNO | (error))
+#define OFFSET(member)	((uint32_t)offsetof(struct seccomp_data, member))
+#define LOW_ARGUMENT(n) (OFFSET(args) + 8 * (n)) /* little endian */
 
 static void check(int result, const char *what)
 {
@@ -133,19 +133,20 @@ static size_t write_preamble(struct sock_filter *program)
 #define LEFT ((unsigned char)(size - count - 1)) /* a jump over what is left of the preamble */
 	program[count] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OFFSET(arch));
 	count++;
-	program[count] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0,
-						      LEFT);
+	program[count] =
+		(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, LEFT);
 	count++;
 	program[count] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OFFSET(nr));
 	count++;
 	program[count] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, LEFT, 0);
 	count++;
-	program[count] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K,
-						      highest_known_call(), 0, 1);
+	program[count] =
+		(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, highest_known_call(), 0, 1);
 	count++;
 	program[count] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, ANSWER(ENOSYS));
 	count++;
-	program[count] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, LEFT);
+	program[count] =
+		(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, LEFT);
 	count++;
 	program[count] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LOW_ARGUMENT(1));
 	count++;

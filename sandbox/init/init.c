@@ -5,8 +5,8 @@
  * It takes on the payload's identity, drops every privilege, starts the payload in a session of its
  * own, forwards signals to it, reaps whatever is orphaned to it, reports the payload's wait status,
  * and ends (and with it, by the kernel, everything in the namespace) when isorun dies. It watches
- * isorun through a pidfd: that tells of the process and not of one of its threads, and unlike a pipe
- * cannot be kept open by somebody else's fork.
+ * isorun through a pidfd: that tells of the process and not of one of its threads, and unlike a
+ * pipe cannot be kept open by somebody else's fork.
  *
  * It stays undumpable, so that a payload of the same uid cannot trace it or open its descriptors.
  */
@@ -30,12 +30,12 @@
 #include "sandbox/steps.h"
 
 #define SIGNAL_COUNT	 64
-#define SIGNAL_BIT(n)	 (1UL << ((n) - 1))
+#define SIGNAL_BIT(n)	 (1UL << ((n)-1))
 #define CAPABILITY_COUNT 64 /* PR_CAPBSET_DROP says EINVAL beyond the kernel's last */
 #define PATH_LIMIT	 4096
-#define SECURE_BITS                                                                                \
-	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                           \
-	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |   \
+#define SECURE_BITS                                                                              \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                         \
+	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | \
 	 SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
 /* The kernel's struct sigaction, which libc's is not. */
@@ -180,9 +180,9 @@ static long raise_capabilities(void)
 
 /*
  * Started as root: become the host ids that own nothing, then make a user namespace in which they
- * are the inner ones. It comes last, so that every other namespace belongs to the host's and nothing
- * in here has power over them. Capabilities are kept across the change of uid because hosts restrict
- * the making of user namespaces to those who have them.
+ * are the inner ones. It comes last, so that every other namespace belongs to the host's and
+ * nothing in here has power over them. Capabilities are kept across the change of uid because hosts
+ * restrict the making of user namespaces to those who have them.
  */
 static void enter_user_namespace(void)
 {
@@ -257,8 +257,8 @@ static long search_and_execute(const char *search, char **argv, char **env)
 			memcpy(path, search, length);
 			path[length] = '/';
 			memcpy(path + length + 1, name, name_length + 1);
-			long result = iso_raw3(SYS_execve, ISO_ARG(path), ISO_ARG(argv),
-					       ISO_ARG(env));
+			long result =
+				iso_raw3(SYS_execve, ISO_ARG(path), ISO_ARG(argv), ISO_ARG(env));
 			if (result == -EACCES)
 				outcome = result;
 			else if (result != -ENOENT && result != -ENOTDIR)
@@ -326,8 +326,8 @@ static long __attribute__((noinline)) spawn(char **argv, char **env)
 }
 
 /*
- * A child that asked to be traced (PTRACE_TRACEME) made this process its tracer and now stands still.
- * Nobody here traces: let it go on, with the signal it was about to receive.
+ * A child that asked to be traced (PTRACE_TRACEME) made this process its tracer and now stands
+ * still. Nobody here traces: let it go on, with the signal it was about to receive.
  */
 static void release_traced(long pid, int status)
 {
@@ -409,7 +409,8 @@ void init_main(long *stack)
 
 	/* HUP 1, INT 2, QUIT 3, USR1 10, USR2 12, TERM 15, CHLD 17, CONT 18; all are blocked. */
 	const unsigned long mask = SIGNAL_BIT(1) | SIGNAL_BIT(2) | SIGNAL_BIT(3) | SIGNAL_BIT(10) |
-				   SIGNAL_BIT(12) | SIGNAL_BIT(15) | SIGNAL_BIT(17) | SIGNAL_BIT(18);
+				   SIGNAL_BIT(12) | SIGNAL_BIT(15) | SIGNAL_BIT(17) |
+				   SIGNAL_BIT(18);
 	long signals = iso_raw4(SYS_signalfd4, -1, ISO_ARG(&mask), sizeof(mask),
 				SFD_CLOEXEC | SFD_NONBLOCK);
 	check(ISO_STEP_FORK, signals);

@@ -40,18 +40,17 @@ INIT_CFLAGS := -Os $(BASE) -ffreestanding -fno-stack-protector -fcf-protection=n
 INIT_LDFLAGS := -static -no-pie -nostdlib -Wl,--build-id=none -Wl,-z,noseparate-code \
                 -Wl,-z,noexecstack -s
 
-# Start-up is most of a short run, so the program is linked statically where its libraries can be
-# (docs/decisions/003-static-program.md). Debian has no static cJSON: `make deps` builds one.
+# Start-up is most of a short run, so in release mode the program is a static one on musl, which starts
+# four times faster than one on glibc (docs/decisions/003-static-program.md). Debian ships no static
+# cJSON: `make deps` builds it. Without that or musl-gcc the program is linked dynamically.
 STATIC_CJSON := build/deps/libcjson.a
-STATIC ?= $(if $(filter release,$(MODE)),$(if $(wildcard $(STATIC_CJSON)),1))
-LIBS         := -lcap -lcjson -lnettle
-ifeq ($(STATIC),1)
-PROGRAM_LINK := -static-pie
-PROGRAM_LIBS := -lcap $(STATIC_CJSON) -lnettle
-else
-PROGRAM_LINK := -pie
-PROGRAM_LIBS := $(LIBS)
-endif
+STATIC ?= $(if $(filter release,$(MODE)),$(if $(wildcard $(STATIC_CJSON)),$(shell command -v musl-gcc)))
+LIBS   := -lcap -lcjson -lnettle
+MULTIARCH := $(shell $(CC) -print-multiarch)
+MUSL_DIR  := /usr/lib/$(subst gnu,musl,$(MULTIARCH))
+# The kernel's and the libraries' headers, behind musl's own.
+MUSL_CFLAGS := $(CFLAGS) $(BASE) $(filter-out -D_FORTIFY_SOURCE=2,$(HARDEN)) \
+               -idirafter /usr/include -idirafter /usr/include/$(MULTIARCH)
 
 # --- sources ---------------------------------------------------------------------------------------
 
@@ -70,12 +69,32 @@ PROBES      := $(PROBE_SOURCES:integration/probes/%.c=$(BUILD)/probes/%)
 .PHONY: all
 all: $(BUILD)/isorun $(BUILD)/libisorun.so
 
--include $(shell find $(OBJ) $(GEN) $(BUILD)/tests $(BUILD)/probes -name '*.d' 2>/dev/null)
+-include $(shell find $(OBJ) $(BUILD)/musl $(BUILD)/tests $(BUILD)/probes -name '*.d' 2>/dev/null)
 
 # --- library and program ---------------------------------------------------------------------------
 
+ifneq ($(STATIC),)
+# musl-gcc knows no -static-pie: its start files are named here.
+PROGRAM_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/musl/%.o) $(CLI_SOURCES:%.c=$(BUILD)/musl/%.o) \
+                   $(OBJ)/sandbox/init/init_image.o
+$(BUILD)/isorun: $(PROGRAM_OBJECTS) $(STATIC_CJSON)
+	$(Q)musl-gcc -static -nostartfiles -Wl,-pie -Wl,--no-dynamic-linker -Wl,-z,text $(LDHARDEN) \
+		$(LDFLAGS) -o $@ $(MUSL_DIR)/rcrt1.o $(MUSL_DIR)/crti.o $^ \
+		/usr/lib/$(MULTIARCH)/libcap.a /usr/lib/$(MULTIARCH)/libnettle.a $(MUSL_DIR)/crtn.o
+
+$(BUILD)/musl/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)musl-gcc $(CPPFLAGS) $(MUSL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/musl/sandbox/embedded.o: $(GEN)/seccomp_default.inc $(GEN)/loopback.inc
+
+$(BUILD)/musl/sandbox/child.o: $(OBJ)/sandbox/child.o
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+else
 $(BUILD)/isorun: $(CLI_OBJECTS) $(BUILD)/libisorun.a
-	$(CC) $(PROGRAM_LINK) $(SANITIZE) $(LDHARDEN) $(LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
+	$(Q)$(CC) -pie $(SANITIZE) $(LDHARDEN) $(LDFLAGS) -o $@ $^ $(LIBS)
+endif
 
 $(BUILD)/libisorun.a: $(LIB_OBJECTS)
 	$(Q)rm -f $@

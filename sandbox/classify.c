@@ -20,11 +20,26 @@
 #define EXIT_NOT_FOUND	    127
 #define EXIT_SIGNAL_BASE    128
 
+/* The standard signals of Linux on most architectures; signal(7). */
+static const char *const signal_names[] = {
+	[SIGHUP] = "SIGHUP",	   [SIGINT] = "SIGINT",	      [SIGQUIT] = "SIGQUIT",
+	[SIGILL] = "SIGILL",	   [SIGTRAP] = "SIGTRAP",     [SIGABRT] = "SIGABRT",
+	[SIGBUS] = "SIGBUS",	   [SIGFPE] = "SIGFPE",	      [SIGKILL] = "SIGKILL",
+	[SIGUSR1] = "SIGUSR1",	   [SIGSEGV] = "SIGSEGV",     [SIGUSR2] = "SIGUSR2",
+	[SIGPIPE] = "SIGPIPE",	   [SIGALRM] = "SIGALRM",     [SIGTERM] = "SIGTERM",
+	[SIGSTKFLT] = "SIGSTKFLT", [SIGCHLD] = "SIGCHLD",     [SIGCONT] = "SIGCONT",
+	[SIGSTOP] = "SIGSTOP",	   [SIGTSTP] = "SIGTSTP",     [SIGTTIN] = "SIGTTIN",
+	[SIGTTOU] = "SIGTTOU",	   [SIGURG] = "SIGURG",	      [SIGXCPU] = "SIGXCPU",
+	[SIGXFSZ] = "SIGXFSZ",	   [SIGVTALRM] = "SIGVTALRM", [SIGPROF] = "SIGPROF",
+	[SIGWINCH] = "SIGWINCH",   [SIGIO] = "SIGIO",	      [SIGPWR] = "SIGPWR",
+	[SIGSYS] = "SIGSYS",
+};
+
 void iso_signal_name(int number, char ret_name[ISO_SIGNAL_NAME_SIZE])
 {
-	const char *name = sigabbrev_np(number);
-	if (name != NULL)
-		snprintf(ret_name, ISO_SIGNAL_NAME_SIZE, "SIG%s", name);
+	size_t count = sizeof(signal_names) / sizeof(signal_names[0]);
+	if (number > 0 && (size_t)number < count && signal_names[number] != NULL)
+		snprintf(ret_name, ISO_SIGNAL_NAME_SIZE, "%s", signal_names[number]);
 	else
 		snprintf(ret_name, ISO_SIGNAL_NAME_SIZE, "SIG%d", number);
 }

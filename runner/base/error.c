@@ -1,4 +1,6 @@
-/* Formatting of error values. strerror_r keeps this safe in threaded hosts. */
+/* Formatting of error values. The POSIX strerror_r, which every libc has, is thread-safe. */
+#undef _GNU_SOURCE /* glibc has another function of that name */
+#define _POSIX_C_SOURCE 200809L
 #include "runner/base/error.h"
 
 #include <errno.h>
@@ -19,9 +21,11 @@ int iso_error_set(struct iso_error *err, enum iso_code code, int os_errno, const
 	int length = vsnprintf(err->message, sizeof(err->message), format, args);
 	va_end(args);
 	if (os_errno != 0 && length >= 0 && (size_t)length < sizeof(err->message)) {
-		char text[128];
+		char reason[128];
+		if (strerror_r(os_errno, reason, sizeof(reason)) != 0)
+			snprintf(reason, sizeof(reason), "error %d", os_errno);
 		snprintf(err->message + length, sizeof(err->message) - (size_t)length, ": %s",
-			 strerror_r(os_errno, text, sizeof(text)));
+			 reason);
 	}
 	return -1;
 }

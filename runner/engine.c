@@ -18,6 +18,7 @@
 #include "runner/isorun.h"
 #include "runner/plan_build.h"
 #include "runner/receipt.h"
+#include "runner/request.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/classify.h"
 #include "sandbox/drain.h"
@@ -272,6 +273,9 @@ static void release(struct run *run, struct iso_result *result)
 static int execute(struct run *run, struct iso_result *result, struct iso_error *err)
 {
 	struct iso_error refused = {0};
+	if (run->request->capture &&
+	    iso_request_print(run->request, &result->request_json, err) < 0)
+		return -1;
 	if (iso_plan_build(run->request, &run->engine->host, &run->engine->idmaps, &run->plan,
 			   &refused) < 0) {
 		iso_classify_refused(&refused, &result->outcome);
@@ -379,6 +383,7 @@ void iso_result_free(iso_result *result)
 		return;
 	for (int i = 0; i < 2; i++)
 		free(result->streams[i].data);
+	free(result->request_json);
 	free(result->plan_json);
 	free(result->workspace);
 	free(result);

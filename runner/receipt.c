@@ -201,6 +201,7 @@ int iso_receipt_print(const struct iso_result *result, char **ret_json, struct i
 		iso_json_add_text(&json, workspace, "mode",
 				  result->workspace_read_only ? "ro" : "rw");
 	}
+	add_digest(&json, root, "request_sha256", result->request_json);
 	add_digest(&json, root, "plan_sha256", result->plan_json);
 	return iso_json_end(&json, root, ret_json, err);
 }

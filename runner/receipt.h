@@ -24,8 +24,9 @@ struct iso_result {
 	struct iso_outcome outcome;
 	int64_t started_unix_ms;
 	int64_t elapsed_us;
-	char *plan_json; /* owned; NULL when the request got no plan */
-	bool launched;	 /* the fields below are those of a run */
+	char *request_json; /* owned; NULL when the request could not be read */
+	char *plan_json;    /* owned; NULL when the request got no plan */
+	bool launched;	    /* the fields below are those of a run */
 	struct iso_cgroup_usage usage;
 	uint64_t survivors_killed;
 	struct iso_limits requested;

@@ -60,16 +60,18 @@ LIB_SOURCES := $(wildcard runner/base/*.c) $(wildcard sandbox/*.c) \
 CLI_SOURCES := $(wildcard runner/cli_*.c)
 TEST_SOURCES := $(wildcard tests/test_*.c)
 PROBE_SOURCES := $(wildcard integration/probes/*.c)
+HOST_SOURCES := $(wildcard integration/hosts/*.c)
 
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(OBJ)/%.o) $(OBJ)/sandbox/init/init_image.o
 CLI_OBJECTS := $(CLI_SOURCES:%.c=$(OBJ)/%.o)
 TESTS       := $(TEST_SOURCES:tests/%.c=$(BUILD)/tests/%)
 PROBES      := $(PROBE_SOURCES:integration/probes/%.c=$(BUILD)/probes/%)
+HOSTS       := $(HOST_SOURCES:integration/hosts/%.c=$(BUILD)/hosts/%)
 
 .PHONY: all
 all: $(BUILD)/isorun $(BUILD)/libisorun.so
 
--include $(shell find $(OBJ) $(BUILD)/musl $(BUILD)/tests $(BUILD)/probes -name '*.d' 2>/dev/null)
+-include $(shell find $(OBJ) $(BUILD)/musl $(BUILD)/tests $(BUILD)/probes $(BUILD)/hosts -name '*.d' 2>/dev/null)
 
 # --- library and program ---------------------------------------------------------------------------
 
@@ -150,11 +152,16 @@ $(BUILD)/probes/%: integration/probes/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -O1 -g $(BASE) -MF $@.d -static -pthread -o $@ $<
 
+# Host programs on the library.
+$(BUILD)/hosts/%: integration/hosts/%.c $(BUILD)/libisorun.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -pthread -o $@ $< $(BUILD)/libisorun.a $(LIBS)
+
 .PHONY: deps unit integration test demo lint format clean help install check-programs
 deps:
 	.ci/deps
 
-check-programs: all $(TESTS) $(PROBES)
+check-programs: all $(TESTS) $(PROBES) $(HOSTS)
 
 unit: $(TESTS)
 	tests/run_unit $(BUILD)

@@ -5,8 +5,8 @@
 #include "runner/isorun.h"
 
 /*
- * The request as canonical JSON `["run", {…}]` with sorted keys and no white space, whose SHA-256 is
- * the receipt's request_sha256 (RCPT-2). Descriptors are no part of it; defaults are null. The
+ * The request as canonical JSON `["run",{…}]`: sorted keys, no white space. Its SHA-256 is the
+ * receipt's request_sha256 (RCPT-2). Descriptors are no part of it; defaults are null. The
  * caller frees `*ret_json`.
  */
 int iso_request_print(const struct iso_request *request, char **ret_json, struct iso_error *err);

@@ -232,6 +232,9 @@ static int create(struct iso_cgroup *cgroup, const struct iso_limits *limits, st
 
 	if (make_directory(cgroup->site->dir_fd, cgroup->name, &cgroup->dir_fd, err) < 0)
 		return -1;
+	if (faccessat(cgroup->dir_fd, "cgroup.kill", W_OK, AT_EACCESS) < 0)
+		return iso_error_set(err, ISO_ERR_UNSUPPORTED, errno,
+				     "find cgroup.kill (Linux 5.14 has it)");
 	if (cgroup->mode == ISO_CGROUP_HYBRID && make_v1(cgroup, limits, err) < 0)
 		return -1;
 	cgroup->events_fd =

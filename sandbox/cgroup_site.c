@@ -142,7 +142,8 @@ static void step_back(int home_fd)
 {
 	/* Best effort, in the only order that the kernel accepts. A second isorun may still need
 	 * the controllers, and then the leaf stays until that one leaves. */
-	if (iso_fd_write_control(home_fd, "cgroup.subtree_control", "-memory -pids") < 0)
+	if (iso_fd_write_control(home_fd, "cgroup.subtree_control", "-memory -pids") < 0 &&
+	    errno == EBUSY)
 		return;
 	(void)iso_fd_write_control(home_fd, "cgroup.subtree_control", "-cpu");
 	(void)iso_fd_write_control(home_fd, "cgroup.procs", "0");

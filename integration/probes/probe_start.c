@@ -1,6 +1,6 @@
 /*
  * Start a program from an unfriendly state: `probe_start STATE PROGRAM ARGUMENT…`. STATE is
- * closed-0, closed-012, ignore-chld, block-all, leak-fds or files-N.
+ * closed-0, closed-012, ignore-chld, block-all, default-signals, leak-fds or files-N.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -27,6 +27,9 @@ int main(int argc, char **argv)
 		sigprocmask(SIG_SETMASK, &all, NULL);
 		for (int number = 1; number < 32; number++)
 			signal(number, SIG_IGN);
+	} else if (strcmp(state, "default-signals") == 0) {
+		for (int number = 1; number < 32; number++)
+			signal(number, SIG_DFL);
 	} else if (strcmp(state, "leak-fds") == 0) {
 		for (int i = 0; i < 20; i++)
 			(void)open("/", O_RDONLY);

@@ -1,0 +1,144 @@
+/*
+ * A threaded host program on libisorun: several engines at once, cancelled runs, and nothing of the
+ * host changed or leaked. Speaks TAP.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/isorun.h"
+
+#define THREADS 8
+#define ROUNDS	10
+
+static int count, failures;
+
+static void check(bool good, const char *name)
+{
+	failures += !good;
+	printf("%sok %d - %s\n", good ? "" : "not ", ++count, name);
+}
+
+static int open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int number = 0;
+	while (readdir(dir) != NULL)
+		number++;
+	closedir(dir);
+	return number;
+}
+
+static enum iso_status run_once(iso_engine *engine, const char *script, int cancel_fd,
+				uint64_t wall_limit_ms, int *ret_code)
+{
+	const char *argv[] = {"sh", "-c", script, NULL};
+	struct iso_request request;
+	struct iso_error err = {0};
+	iso_result *result = NULL;
+	iso_request_init(&request);
+	request.argv = argv;
+	request.capture = true;
+	request.cancel_fd = cancel_fd;
+	request.wall_limit_ms = wall_limit_ms;
+	request.grace_ms = 200;
+	if (iso_engine_run(engine, &request, &result, &err) < 0) {
+		printf("# %s\n", err.message);
+		return ISO_STATUS_UNSET;
+	}
+	enum iso_status status = iso_result_status(result);
+	*ret_code = iso_result_exit_code(result);
+	iso_result_free(result);
+	return status;
+}
+
+static atomic_int wrong;
+
+static void *run_many(void *argument)
+{
+	int expected = (int)(intptr_t)argument;
+	struct iso_error err = {0};
+	iso_engine *engine = NULL;
+	char script[32];
+	snprintf(script, sizeof(script), "exit %d", expected);
+	if (iso_engine_new(&engine, &err) < 0) {
+		printf("# %s\n", err.message);
+		atomic_fetch_add(&wrong, 1);
+		return NULL;
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		int code = -1;
+		(void)run_once(engine, script, -1, ISO_UNLIMITED, &code);
+		if (code != expected)
+			atomic_fetch_add(&wrong, 1);
+	}
+	iso_engine_free(engine);
+	return NULL;
+}
+
+static void *cancel_soon(void *argument)
+{
+	uint32_t signal_number = SIGTERM;
+	usleep(300000);
+	if (write(*(int *)argument, &signal_number, sizeof(signal_number)) < 0)
+		perror("write");
+	return NULL;
+}
+
+int main(void)
+{
+	struct iso_error err = {0};
+	iso_engine *engine = NULL;
+	pthread_t threads[THREADS];
+	int code = -1;
+
+	signal(SIGCHLD, SIG_IGN);
+	umask(027);
+	(void)iso_engine_new(&engine, &err);
+	check(engine != NULL, "an engine can be made");
+	if (engine == NULL) {
+		printf("# %s\n1..%d\n", err.message, count);
+		return 1;
+	}
+	check(run_once(engine, "exit 3", -1, ISO_UNLIMITED, &code) == ISO_STATUS_FAILED &&
+		      code == 3,
+	      "with SIGCHLD ignored the exit code arrives");
+	int before = open_descriptors();
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, run_many, (void *)(intptr_t)i);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	check(atomic_load(&wrong) == 0, "8 threads with an engine each keep their exit codes");
+
+	int pipe_fds[2];
+	if (pipe(pipe_fds) < 0)
+		return 1;
+	pthread_create(&threads[0], NULL, cancel_soon, &pipe_fds[1]);
+	enum iso_status status = run_once(engine, "sleep 30", pipe_fds[0], ISO_UNLIMITED, &code);
+	pthread_join(threads[0], NULL);
+	check(status == ISO_STATUS_CANCELLED && code == 143,
+	      "another thread cancels through a pipe");
+	close(pipe_fds[1]);
+	status = run_once(engine, "sleep 0.2; exit 4", pipe_fds[0], ISO_UNLIMITED, &code);
+	check(status == ISO_STATUS_FAILED && code == 4,
+	      "a cancel pipe without writer cancels nothing");
+	close(pipe_fds[0]);
+	status = run_once(engine, "sleep 30", -1, 200, &code);
+	check(status == ISO_STATUS_TIMED_OUT && code == 124, "the wall limit");
+
+	check(open_descriptors() == before, "no descriptor is left open");
+	sigset_t blocked;
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	check(sigisemptyset(&blocked), "the signal mask is as it was");
+	check(umask(0) == 027, "the umask is as it was");
+	iso_engine_free(engine);
+	printf("1..%d\n", count);
+	return failures != 0;
+}

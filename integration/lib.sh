@@ -1,7 +1,7 @@
 # Helpers for the integration programs, which are POSIX shell and speak TAP. Each is started by
 # integration/run_all with
 #   ISORUN   the program under test      PROBES, HOSTS  directories of the probes and host programs
-#   KERNEL   native or vm                FLOOD_MIB  how much the output flood is
+#   KERNEL   native or vm                FLOOD_MIB, TREE_FILES  how large the flood and the tree are
 # and ends with `finish`. A test's name starts with the ID of the rule it proves.
 # shellcheck shell=sh disable=SC2034
 

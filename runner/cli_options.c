@@ -211,6 +211,74 @@ static int apply_hide(struct cli_run *run, const char *value, struct iso_error *
 	return 0;
 }
 
+static int add_protection(struct cli_run *run, const char *path, struct iso_error *err)
+{
+	struct iso_mount *mount = add_mount(run, ISO_MOUNT_PROTECT, err);
+	if (mount == NULL)
+		return -1;
+	mount->target = path;
+	return 0;
+}
+
+static int apply_protect(struct cli_run *run, const char *value, struct iso_error *err)
+{
+	if (*value == '\0')
+		return refuse(err, "protect", value, "a path in the workspace is needed");
+	return add_protection(run, value, err);
+}
+
+/* What an agent has no business to change: what others would obey later. */
+static int apply_protect_defaults(struct cli_run *run, const char *value, struct iso_error *err)
+{
+	static const char *const paths[] = {
+		".git/hooks",
+		".git/config",
+		".gitmodules",
+		".husky",
+		".github/workflows",
+		".gitlab-ci.yml",
+		".circleci",
+		".vscode",
+		".idea",
+		".devcontainer",
+		".claude",
+		".cursor",
+		".codex",
+		".mcp.json",
+		".envrc",
+		".bashrc",
+		".bash_profile",
+		".profile",
+		".zshrc",
+		".zshenv",
+		".npmrc",
+		".pypirc",
+		".pre-commit-config.yaml",
+	};
+	(void)value;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (add_protection(run, paths[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int apply_diff(struct cli_run *run, const char *value, struct iso_error *err)
+{
+	(void)value;
+	(void)err;
+	run->diff = true;
+	return 0;
+}
+
+static int apply_no_diff(struct cli_run *run, const char *value, struct iso_error *err)
+{
+	(void)value;
+	(void)err;
+	run->no_diff = true;
+	return 0;
+}
+
 static int apply_env(struct cli_run *run, const char *value, struct iso_error *err)
 {
 	if (strchr(value, '=') == NULL || *value == '=')
@@ -379,6 +447,11 @@ const struct cli_option cli_run_options[] = {
 	{"rw", "PATH[:DEST]", "bind writable", apply_rw},
 	{"tmpfs", "DEST[:SIZE]", "mount an empty tmpfs", apply_tmpfs},
 	{"hide", "PATH", "cover with nothing", apply_hide},
+	{"protect", "PATH", "make a path of the workspace read-only", apply_protect},
+	{"protect-defaults", NULL, "the same for what git, shells, editors, CI and agents obey",
+	 apply_protect_defaults},
+	{"diff", NULL, "say at the end what changed in the workspace", apply_diff},
+	{"no-diff", NULL, "do not look what changed (the receipt has no diff then)", apply_no_diff},
 	{"env", "K=V", "set a variable", apply_env},
 	{"pass-env", "K", "take a variable from outside", apply_pass_env},
 	{"uid", "N", "user id seen inside (default: 1000, or the caller's)", apply_uid},
@@ -470,6 +543,10 @@ int cli_run_parse(struct cli_run *run, char **argv, char ***ret_rest, struct iso
 		}
 		argv += words;
 	}
+	if (run->diff && run->no_diff)
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "read options --diff and --no-diff: they exclude each other");
+	run->request.diff = run->diff || (run->request.capture && !run->no_diff);
 	run->request.env = (const char *const *)run->env.items;
 	run->request.argv = (const char *const *)argv;
 	*ret_rest = argv;

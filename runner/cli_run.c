@@ -132,6 +132,17 @@ static void report_end(const struct cli_run *run, const iso_result *result)
 	cli_print_error(&plain);
 }
 
+/* The summary that --diff asks for. */
+static void report_diff(const iso_result *result)
+{
+	struct iso_error err = {0};
+	ISO_AUTO_FREE char *text = NULL;
+	if (iso_result_diff_text(result, &text, &err) < 0)
+		cli_print_error(&err);
+	else
+		fputs(text, stderr);
+}
+
 /* From here on these end the run cleanly; ignored ones (nohup, background jobs) stay so. */
 static int open_cancel_signals(struct iso_error *err)
 {
@@ -172,6 +183,8 @@ static int run_request(struct cli_run *run, const struct receipt_sink *sink)
 		return CLI_EXIT_FAILED;
 	}
 	report_end(run, result);
+	if (run->diff)
+		report_diff(result);
 	int code = iso_result_exit_code(result);
 	if (deliver_receipt(run, sink, result) < 0)
 		code = CLI_EXIT_FAILED;

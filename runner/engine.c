@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/base/cleanup.h"
@@ -51,6 +52,8 @@ struct run {
 	struct iso_process process;
 	struct iso_ending ending;
 	int64_t started_mono_ns;
+	int workspace_fd; /* owned; open while a diff is wanted, else -1 */
+	struct iso_snapshot before;
 };
 
 void iso_request_init(struct iso_request *ret_request)
@@ -149,8 +152,49 @@ static int open_streams(struct run *run, struct iso_error *err)
 	return 0;
 }
 
+/* The workspace as it was, from a descriptor that the payload cannot turn elsewhere. */
+static int look_before(struct run *run, struct iso_error *err)
+{
+	const struct iso_plan *plan = &run->plan;
+	struct stat st;
+	if (!run->request->diff || plan->workspace_read_only)
+		return 0;
+	run->workspace_fd = iso_fd_above_stdio(
+		open(plan->workspace, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+	if (run->workspace_fd < 0 || fstat(run->workspace_fd, &st) < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "read the workspace \"%s\"",
+				     plan->workspace);
+	if (st.st_dev != plan->workspace_dev || st.st_ino != plan->workspace_ino)
+		return iso_error_set(
+			err, ISO_ERR_SYSTEM, 0,
+			"read the workspace \"%s\": it was replaced since the plan was made",
+			plan->workspace);
+	if (iso_snapshot_take(run->workspace_fd, &iso_snapshot_standard, &run->before, err) < 0)
+		return -1;
+	iso_snapshot_settle(&run->before);
+	return 0;
+}
+
+/* And as it is, now that nobody writes to it any more. */
+static int look_after(struct run *run, struct iso_result *result, struct iso_error *err)
+{
+	struct iso_snapshot after;
+	if (run->workspace_fd < 0)
+		return 0;
+	if (iso_snapshot_take(run->workspace_fd, &iso_snapshot_standard, &after, err) < 0)
+		return -1;
+	int status = iso_diff_compare(&run->before, &after, run->plan.protected_paths.items,
+				      &result->diff, err);
+	iso_snapshot_done(&after);
+	result->has_diff = status == 0;
+	return status;
+}
+
 static int start(struct run *run, struct iso_error *err)
 {
+	if (look_before(run, err) < 0)
+		return -1;
+	run->started_mono_ns = iso_clock_mono_ns(); /* looking is not the payload's time */
 	if (create_cgroup(run, err) < 0 || open_streams(run, err) < 0)
 		return -1;
 	const struct iso_launch_fds fds = {
@@ -250,7 +294,7 @@ static int keep(struct run *run, struct iso_result *result, struct iso_error *er
 		if (keep_stream(&run->streams[i], &result->streams[i], err) < 0)
 			return -1;
 	}
-	return 0;
+	return look_after(run, result, err);
 }
 
 static void release(struct run *run, struct iso_result *result)
@@ -268,6 +312,8 @@ static void release(struct run *run, struct iso_result *result)
 		iso_plan_done(&run->plan);
 	}
 	iso_fd_close(run->process.pidfd);
+	iso_fd_close(run->workspace_fd);
+	iso_snapshot_done(&run->before);
 }
 
 static int execute(struct run *run, struct iso_result *result, struct iso_error *err)
@@ -325,6 +371,7 @@ int iso_engine_run(iso_engine *engine, const struct iso_request *request, iso_re
 		.streams = {{.read_fd = -1, .write_fd = -1, .outlet = {.fd = -1}},
 			    {.read_fd = -1, .write_fd = -1, .outlet = {.fd = -1}}},
 		.process = {.pidfd = -1},
+		.workspace_fd = -1,
 		.started_mono_ns = iso_clock_mono_ns(),
 	};
 	int status = execute(&run, result, err);
@@ -377,10 +424,20 @@ int iso_result_receipt(const iso_result *result, char **ret_json, struct iso_err
 	return iso_receipt_print(result, ret_json, err);
 }
 
+int iso_result_diff_text(const iso_result *result, char **ret_text, struct iso_error *err)
+{
+	if (!result->has_diff) {
+		*ret_text = strdup("");
+		return *ret_text == NULL ? iso_error_nomem(err) : 0;
+	}
+	return iso_diff_print(&result->diff, ret_text, err);
+}
+
 void iso_result_free(iso_result *result)
 {
 	if (result == NULL)
 		return;
+	iso_diff_done(&result->diff);
 	for (int i = 0; i < 2; i++)
 		free(result->streams[i].data);
 	free(result->request_json);

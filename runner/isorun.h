@@ -86,6 +86,8 @@ enum iso_mount_kind {
 	ISO_MOUNT_RW,	 /* bind `source` at `target`, writable, its owner mapped to the payload */
 	ISO_MOUNT_TMPFS, /* an empty tmpfs of `size_bytes` at `target` */
 	ISO_MOUNT_HIDE,	 /* cover `target` with an unreadable nothing */
+	ISO_MOUNT_PROTECT, /* `target` in the workspace is read-only; where nothing is, its creation is
+			    * reported as sensitive */
 };
 
 struct iso_mount {
@@ -131,6 +133,7 @@ struct iso_request {
 	int stdout_fd, stderr_fd; /* where output is passed through live; -1: nowhere */
 	int cancel_fd; /* readable means cancel: a signalfd, or a pipe carrying uint32_t signal
 			* numbers, which the payload then receives; -1: none */
+	bool diff;     /* find out what changed in the workspace */
 	bool capture;  /* retain and hash the output */
 	uint64_t output_limit_bytes; /* retained per stream; ISO_DEFAULT: 16000 */
 	enum iso_keep keep;
@@ -184,6 +187,11 @@ const struct iso_error *iso_result_error(const iso_result *result);
 
 /* The receipt (docs/receipt.schema.json) as JSON text that the caller frees. */
 int iso_result_receipt(const iso_result *result, char **ret_json, struct iso_error *err);
+
+/* What changed in the workspace, a line each ("A path", "M path", "D path", with "!" and a reason where
+ * later programs would obey it), as text that the caller frees; "" without a diff. Control
+ * characters in names are escaped. */
+int iso_result_diff_text(const iso_result *result, char **ret_text, struct iso_error *err);
 
 /* Release a result; NULL is fine. */
 void iso_result_free(iso_result *result);

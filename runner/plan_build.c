@@ -126,6 +126,8 @@ static int build_workspace(const struct iso_request *request, struct iso_named_p
 	}
 	plan->workspace = strdup(workspace->path);
 	plan->workspace_read_only = request->workspace_read_only;
+	plan->workspace_dev = workspace->dev;
+	plan->workspace_ino = workspace->ino;
 	return plan->workspace == NULL ? iso_error_nomem(err) : 0;
 }
 

@@ -90,6 +90,31 @@ static int add_caller_mask(struct iso_plan_builder *builder, const struct iso_mo
 	return op == NULL ? -1 : 0;
 }
 
+/* A path of the workspace, relative to it or absolute, that the payload may not change. */
+static int add_caller_protection(struct iso_plan_builder *builder, const struct iso_mount *mount)
+{
+	const char *workspace = builder->plan->workspace;
+	ISO_AUTO_FREE char *joined = mount->target[0] == '/'
+					     ? strdup(mount->target)
+					     : iso_strf("%s/%s", workspace, mount->target);
+	ISO_AUTO_FREE char *target = joined != NULL ? iso_path_normalise(joined) : NULL;
+	if (joined == NULL)
+		return iso_error_nomem(builder->err);
+	if (target == NULL || !iso_path_is_beneath(target, workspace) ||
+	    strcmp(target, workspace) == 0)
+		return iso_error_set(
+			builder->err, ISO_ERR_INVALID, 0,
+			"protect \"%s\": a path in the workspace without \"..\" is needed",
+			mount->target);
+	struct iso_fsop *op = iso_builder_add(builder, ISO_FSOP_PROTECT, target, NULL);
+	if (op == NULL)
+		return -1;
+	op->optional = true;
+	if (iso_strv_add(&builder->plan->protected_paths, target + strlen(workspace) + 1) < 0)
+		return iso_error_nomem(builder->err);
+	return 0;
+}
+
 int iso_builder_add_caller_mounts(struct iso_plan_builder *builder)
 {
 	for (size_t i = 0; i < builder->request->mount_count; i++) {
@@ -105,6 +130,9 @@ int iso_builder_add_caller_mounts(struct iso_plan_builder *builder)
 			break;
 		case ISO_MOUNT_HIDE:
 			result = add_caller_mask(builder, mount);
+			break;
+		case ISO_MOUNT_PROTECT:
+			result = add_caller_protection(builder, mount);
 			break;
 		case ISO_MOUNT_UNSET:
 			iso_error_set(builder->err, ISO_ERR_INVALID, 0, "mount %zu: no kind", i);

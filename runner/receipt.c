@@ -162,6 +162,38 @@ static void add_payload_end(struct iso_json *json, cJSON *root, const struct iso
 	add_error(json, root, outcome);
 }
 
+static void add_list(struct iso_json *json, cJSON *object, const char *name,
+		     const struct iso_diff_list *list)
+{
+	cJSON *array = iso_json_add_array(json, object, name);
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->whys[i] == NULL) {
+			iso_json_append_text(json, array, list->paths[i]);
+			continue;
+		}
+		cJSON *item = iso_json_append_object(json, array);
+		iso_json_add_text(json, item, "path", list->paths[i]);
+		iso_json_add_text(json, item, "why", list->whys[i]);
+	}
+}
+
+static void add_diff(struct iso_json *json, cJSON *workspace, const struct iso_diff *diff)
+{
+	iso_json_add_u64(json, workspace, "files", diff->files);
+	add_list(json, workspace, "created", &diff->created);
+	add_list(json, workspace, "modified", &diff->modified);
+	add_list(json, workspace, "deleted", &diff->deleted);
+	add_list(json, workspace, "sensitive", &diff->sensitive);
+	cJSON *totals = iso_json_add_object(json, workspace, "totals");
+	iso_json_add_u64(json, totals, "created", diff->created.total);
+	iso_json_add_u64(json, totals, "modified", diff->modified.total);
+	iso_json_add_u64(json, totals, "deleted", diff->deleted.total);
+	iso_json_add_u64(json, totals, "sensitive", diff->sensitive.total);
+	iso_json_add_u64(json, workspace, "redacted", diff->redacted);
+	iso_json_add_bool(json, workspace, "truncated", diff->truncated);
+	iso_json_add_bool(json, workspace, "incomplete", diff->incomplete);
+}
+
 static void add_digest(struct iso_json *json, cJSON *root, const char *name, const char *text)
 {
 	char hex[ISO_SHA256_HEX_SIZE];
@@ -200,6 +232,8 @@ int iso_receipt_print(const struct iso_result *result, char **ret_json, struct i
 		iso_json_add_text(&json, workspace, "path", result->workspace);
 		iso_json_add_text(&json, workspace, "mode",
 				  result->workspace_read_only ? "ro" : "rw");
+		if (result->has_diff)
+			add_diff(&json, workspace, &result->diff);
 	}
 	add_digest(&json, root, "request_sha256", result->request_json);
 	add_digest(&json, root, "plan_sha256", result->plan_json);

@@ -3,6 +3,7 @@
 #define ISORUN_RUNNER_RECEIPT_H
 
 #include "runner/base/digest.h"
+#include "runner/diff.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/classify.h"
 #include "sandbox/plan.h"
@@ -35,6 +36,8 @@ struct iso_result {
 	struct iso_identity identity;
 	char *workspace; /* owned, or NULL */
 	bool workspace_read_only;
+	bool has_diff;
+	struct iso_diff diff;		/* owned, when there is one */
 	struct iso_captured streams[2]; /* stdout, stderr */
 };
 

@@ -20,8 +20,9 @@ static void add_number(struct iso_json *json, cJSON *object, const char *name, u
 static void add_mounts(struct iso_json *json, cJSON *object, const struct iso_request *request)
 {
 	static const char *const kinds[] = {
-		[ISO_MOUNT_UNSET] = "unset", [ISO_MOUNT_RO] = "ro",	[ISO_MOUNT_RW] = "rw",
-		[ISO_MOUNT_TMPFS] = "tmpfs", [ISO_MOUNT_HIDE] = "hide",
+		[ISO_MOUNT_UNSET] = "unset", [ISO_MOUNT_RO] = "ro",
+		[ISO_MOUNT_RW] = "rw",	     [ISO_MOUNT_TMPFS] = "tmpfs",
+		[ISO_MOUNT_HIDE] = "hide",   [ISO_MOUNT_PROTECT] = "protect",
 	};
 	cJSON *list = iso_json_add_array(json, object, "mounts");
 	for (size_t i = 0; i < request->mount_count; i++) {
@@ -43,6 +44,7 @@ int iso_request_print(const struct iso_request *request, char **ret_json, struct
 	add_number(&json, root, "cpu_max_millis", request->cpu_max_millis);
 	iso_json_add_text(&json, root, "detached",
 			  request->detached == ISO_DETACHED_WAIT ? "wait" : "kill");
+	iso_json_add_bool(&json, root, "diff", request->diff);
 	iso_json_add_strv(&json, root, "env", (char *const *)request->env);
 	add_number(&json, root, "fsize_max_bytes", request->fsize_max_bytes);
 	add_number(&json, root, "gid", request->gid);

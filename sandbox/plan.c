@@ -39,6 +39,7 @@ void iso_plan_done(struct iso_plan *plan)
 {
 	iso_strv_done(&plan->argv);
 	iso_strv_done(&plan->env);
+	iso_strv_done(&plan->protected_paths);
 	free(plan->workspace);
 	free(plan->workdir);
 	free(plan->hostname);

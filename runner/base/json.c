@@ -87,16 +87,20 @@ void iso_json_add_null(struct iso_json *json, cJSON *object, const char *name)
 	note(json, cJSON_AddNullToObject(object, name));
 }
 
+void iso_json_append_text(struct iso_json *json, cJSON *array, const char *text)
+{
+	cJSON *item = new_text(json, text);
+	if (item != NULL && !cJSON_AddItemToArray(array, item)) {
+		cJSON_Delete(item);
+		json->failed = true;
+	}
+}
+
 void iso_json_add_strv(struct iso_json *json, cJSON *object, const char *name, char *const *items)
 {
 	cJSON *array = note(json, cJSON_AddArrayToObject(object, name));
-	for (; items != NULL && *items != NULL && array != NULL; items++) {
-		cJSON *item = new_text(json, *items);
-		if (item != NULL && !cJSON_AddItemToArray(array, item)) {
-			cJSON_Delete(item);
-			json->failed = true;
-		}
-	}
+	for (; items != NULL && *items != NULL && array != NULL; items++)
+		iso_json_append_text(json, array, *items);
 }
 
 cJSON *iso_json_add_object(struct iso_json *json, cJSON *object, const char *name)

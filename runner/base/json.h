@@ -34,6 +34,7 @@ void iso_json_add_strv(struct iso_json *json, cJSON *object, const char *name, c
 cJSON *iso_json_add_object(struct iso_json *json, cJSON *object, const char *name);
 cJSON *iso_json_add_array(struct iso_json *json, cJSON *object, const char *name);
 cJSON *iso_json_append_object(struct iso_json *json, cJSON *array);
+void iso_json_append_text(struct iso_json *json, cJSON *array, const char *text);
 
 /* Print the document without white space into text that the caller frees, and delete the tree. */
 int iso_json_end(struct iso_json *json, cJSON *root, char **ret_text, struct iso_error *err);

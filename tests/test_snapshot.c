@@ -1,0 +1,395 @@
+/* runner/snapshot, runner/diff, runner/sensitive, on real trees (DIFF-1 to DIFF-5). */
+#include "tests/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/diff.h"
+
+static char tree[] = "/tmp/isorun-snapshot.XXXXXX";
+static int tree_fd = -1;
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = openat(tree_fd, path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static struct iso_snapshot take_with(const struct iso_snapshot_options *options)
+{
+	struct iso_snapshot snapshot;
+	struct iso_error err = {0};
+	assert_int_equal(iso_snapshot_take(tree_fd, options, &snapshot, &err), 0);
+	return snapshot;
+}
+
+static struct iso_snapshot take(void)
+{
+	struct iso_snapshot snapshot = take_with(&iso_snapshot_standard);
+	iso_snapshot_settle(&snapshot);
+	return snapshot;
+}
+
+/* Compare `before` with now, as text; both snapshots are released. */
+static char *changes(struct iso_snapshot *before)
+{
+	struct iso_snapshot after = take();
+	struct iso_diff diff;
+	struct iso_error err = {0};
+	char *text = NULL;
+	assert_int_equal(iso_diff_compare(before, &after, NULL, &diff, &err), 0);
+	assert_int_equal(iso_diff_print(&diff, &text, &err), 0);
+	iso_diff_done(&diff);
+	iso_snapshot_done(before);
+	iso_snapshot_done(&after);
+	return text;
+}
+
+static void expect(struct iso_snapshot *before, const char *expected)
+{
+	char *text = changes(before);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void test_nothing_changed_is_nothing_listed(void **state)
+{
+	(void)state;
+	mkdirat(tree_fd, "d", 0755);
+	write_file("d/f", "x");
+	struct iso_snapshot before = take();
+	assert_int_equal(before.entry_count, 2);
+	char buffer[2];
+	int fd = openat(tree_fd, "d/f", O_RDONLY); /* reading is no change */
+	assert_int_equal(read(fd, buffer, 1), 1);
+	close(fd);
+	expect(&before, "");
+}
+
+static void test_every_kind_of_change_is_seen(void **state)
+{
+	(void)state;
+	write_file("content", "1");
+	write_file("mode", "1");
+	write_file("gone", "1");
+	write_file("type", "1");
+	assert_int_equal(symlinkat("one", tree_fd, "link"), 0);
+	mkdirat(tree_fd, "dirmode", 0755);
+	mkdirat(tree_fd, "becomes-file", 0755);
+	write_file("becomes-file/inner", "1");
+	struct iso_snapshot before = take();
+	write_file("content", "2");
+	assert_int_equal(fchmodat(tree_fd, "mode", 0600, 0), 0);
+	unlinkat(tree_fd, "gone", 0);
+	unlinkat(tree_fd, "type", 0);
+	mkfifoat(tree_fd, "type", 0644);
+	unlinkat(tree_fd, "link", 0);
+	assert_int_equal(symlinkat("two", tree_fd, "link"), 0);
+	assert_int_equal(fchmodat(tree_fd, "dirmode", 0700, 0), 0);
+	unlinkat(tree_fd, "becomes-file/inner", 0);
+	unlinkat(tree_fd, "becomes-file", AT_REMOVEDIR);
+	write_file("becomes-file", "1");
+	mkdirat(tree_fd, "new", 0755);
+	write_file("new/inner", "1");
+	expect(&before, "A  new\nA  new/inner\n"
+			"M  becomes-file\nM  content\nM  dirmode\nM  link\nM  mode\nM  type\n"
+			"D  becomes-file/inner\nD  gone\n");
+}
+
+/* T130: same size, mtime set back, immediately after the snapshot; a hundred times, so that a tick
+ * would be hit. */
+static void test_a_hidden_change_within_a_tick_is_seen(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 100; round++) {
+		write_file("racy", "a");
+		struct stat st;
+		fstatat(tree_fd, "racy", &st, 0);
+		struct iso_snapshot before = take();
+		write_file("racy", "b");
+		const struct timespec times[2] = {st.st_atim, st.st_mtim};
+		utimensat(tree_fd, "racy", times, 0);
+		expect(&before, "M  racy\n");
+	}
+}
+
+static void test_any_name_survives(void **state)
+{
+	(void)state;
+	char longest[256];
+	memset(longest, 'n', 255);
+	longest[255] = '\0';
+	struct iso_snapshot before = take();
+	write_file("new\nline", "");
+	write_file("bad\xff", "");
+	write_file("back\\slash", "");
+	write_file("-dash", "");
+	write_file(" ", "");
+	write_file("\x1b[31m", "");
+	write_file(longest, "");
+	char expected[700];
+	snprintf(expected, sizeof(expected),
+		 "A  \\x1b[31m\nA   \nA  -dash\nA  back\\\\slash\nA  bad\\xff\nA  new\\x0aline\nA  "
+		 "%s\n",
+		 longest);
+	expect(&before, expected);
+}
+
+/* Deeper than the window of descriptors, with paths longer than PATH_MAX, and a sibling far up. */
+static void test_deep_trees_work(void **state)
+{
+	(void)state;
+	enum { DEPTH = 600 };
+	int fd = dup(tree_fd);
+	for (int i = 0; i < DEPTH; i++) {
+		assert_int_equal(mkdirat(fd, "directory", 0755), 0);
+		if (i % 50 == 0)
+			assert_int_equal(mkdirat(fd, "sibling", 0755), 0);
+		int below = openat(fd, "directory", O_RDONLY | O_DIRECTORY);
+		close(fd);
+		fd = below;
+	}
+	struct iso_snapshot before = take();
+	assert_false(before.incomplete);
+	assert_int_equal(before.entry_count, DEPTH + DEPTH / 50);
+	int leaf = openat(fd, "leaf", O_WRONLY | O_CREAT, 0644);
+	close(leaf);
+	close(fd);
+	struct iso_snapshot after = take();
+	struct iso_diff diff;
+	struct iso_error err = {0};
+	assert_int_equal(iso_diff_compare(&before, &after, NULL, &diff, &err), 0);
+	assert_int_equal(diff.created.total, 1);
+	assert_int_equal(diff.modified.total, 0);
+	assert_true(diff.truncated);
+	assert_int_equal(strlen(diff.created.paths[0]), ISO_DIFF_PATH_MAX);
+	iso_diff_done(&diff);
+	iso_snapshot_done(&before);
+	iso_snapshot_done(&after);
+}
+
+static void test_skipped_directories_are_not_entered(void **state)
+{
+	(void)state;
+	struct iso_snapshot before = take();
+	mkdirat(tree_fd, "node_modules", 0755);
+	write_file("node_modules/x", "");
+	mkdirat(tree_fd, "sub", 0755);
+	mkdirat(tree_fd, "sub/__pycache__", 0755);
+	write_file("sub/__pycache__/x", "");
+	mkdirat(tree_fd, ".git", 0755);
+	mkdirat(tree_fd, ".git/hooks", 0755);
+	mkdirat(tree_fd, ".git/objects", 0755);
+	write_file(".git/hooks/pre-commit", "");
+	write_file(".git/config", "");
+	write_file(".git/index", "");
+	expect(&before, "A! .git (it makes a repository)\n"
+			"A! .git/config (git obeys it)\n"
+			"A  .git/hooks\n"
+			"A! .git/hooks/pre-commit (git runs it)\n"
+			"A  node_modules\nA  sub\nA  sub/__pycache__\n");
+}
+
+static void test_links_are_not_followed(void **state)
+{
+	(void)state;
+	mkdirat(tree_fd, "real", 0755);
+	assert_int_equal(symlinkat("/", tree_fd, "root"), 0);
+	assert_int_equal(symlinkat("real", tree_fd, "alias"), 0);
+	assert_int_equal(symlinkat(".", tree_fd, "loop"), 0);
+	struct iso_snapshot before = take();
+	assert_int_equal(before.entry_count, 4);
+	write_file("real/x", "");
+	expect(&before, "A  real/x\n");
+}
+
+static void test_lists_are_bounded_sorted_and_counted(void **state)
+{
+	(void)state;
+	struct iso_snapshot before = take();
+	for (int i = 0; i < 250; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "f%03d", 249 - i);
+		write_file(name, "");
+	}
+	struct iso_snapshot after = take();
+	struct iso_diff diff;
+	struct iso_error err = {0};
+	assert_int_equal(iso_diff_compare(&before, &after, NULL, &diff, &err), 0);
+	assert_int_equal(diff.created.count, ISO_DIFF_LIST_MAX);
+	assert_int_equal(diff.created.total, 250);
+	assert_true(diff.truncated);
+	for (size_t i = 0; i < diff.created.count; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "f%03zu", i);
+		assert_string_equal(diff.created.paths[i], name);
+	}
+	iso_diff_done(&diff);
+	iso_snapshot_done(&before);
+	iso_snapshot_done(&after);
+}
+
+/* Paths sort as whole strings: "a.b" stands before "a/x". */
+static void test_order_is_of_whole_paths(void **state)
+{
+	(void)state;
+	struct iso_snapshot before = take();
+	mkdirat(tree_fd, "a", 0755);
+	write_file("a/x", "");
+	write_file("a.b", "");
+	write_file("a0", "");
+	expect(&before, "A  a\nA  a.b\nA  a/x\nA  a0\n");
+}
+
+static void test_secrets_are_redacted_and_counted(void **state)
+{
+	(void)state;
+	struct iso_snapshot before = take(), after;
+	mkdirat(tree_fd, "conf", 0755);
+	write_file("conf/Server.PEM", "");
+	write_file("conf/plain", "");
+	write_file(".env.local", "");
+	after = take();
+	struct iso_diff diff;
+	struct iso_error err = {0};
+	assert_int_equal(iso_diff_compare(&before, &after, NULL, &diff, &err), 0);
+	assert_int_equal(diff.redacted, 2);
+	assert_int_equal(diff.created.count, 4);
+	for (size_t i = 0; i < diff.created.count; i++) {
+		assert_null(strstr(diff.created.paths[i], "PEM"));
+		assert_null(strstr(diff.created.paths[i], ".env"));
+	}
+	iso_diff_done(&diff);
+	iso_snapshot_done(&before);
+	iso_snapshot_done(&after);
+}
+
+static void test_a_limit_that_is_reached_is_said(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "d%d", i);
+		mkdirat(tree_fd, name, 0755);
+		snprintf(name, sizeof(name), "d%d/f", i);
+		write_file(name, "");
+	}
+	struct iso_snapshot_options options = iso_snapshot_standard;
+	options.entry_limit = 25;
+	struct iso_snapshot snapshot = take_with(&options);
+	assert_true(snapshot.incomplete);
+	iso_snapshot_done(&snapshot);
+}
+
+/* One worker and two see the same. */
+static void test_two_workers_agree_with_one(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		char name[64];
+		snprintf(name, sizeof(name), "d%d", i);
+		mkdirat(tree_fd, name, 0755);
+		for (int j = 0; j < 100; j++) {
+			snprintf(name, sizeof(name), "d%d/f%d", i, j);
+			write_file(name, "");
+		}
+	}
+	struct iso_snapshot_options one = iso_snapshot_standard;
+	one.threads = 1;
+	for (int round = 0; round < 20; round++) {
+		struct iso_snapshot before = take_with(&one), after = take();
+		struct iso_diff diff;
+		struct iso_error err = {0};
+		assert_int_equal(before.entry_count, 10100);
+		assert_int_equal(after.entry_count, 10100);
+		assert_int_equal(iso_diff_compare(&before, &after, NULL, &diff, &err), 0);
+		assert_int_equal(diff.created.total + diff.modified.total + diff.deleted.total, 0);
+		iso_diff_done(&diff);
+		iso_snapshot_done(&before);
+		iso_snapshot_done(&after);
+	}
+}
+
+static void test_which_names_betray_secrets(void **state)
+{
+	(void)state;
+	static const char *const secret[] = {".env",	".ENV",	  ".env.prod",	"a.pem",
+					     "A.KEY",	"id_rsa", "ID_ED25519", ".netrc",
+					     ".pgpass", ".pem"};
+	static const char *const plain[] = {"env",	  ".envrc",    "pem",	 "key",
+					    "id_rsa.pub", "a.pem.txt", "monkey", ".environment"};
+	for (size_t i = 0; i < ARRAY_SIZE(secret); i++)
+		assert_true(iso_diff_is_secret(secret[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		assert_false(iso_diff_is_secret(plain[i]));
+}
+
+static void test_which_files_are_obeyed_later(void **state)
+{
+	(void)state;
+	static const char *const obeyed[] = {
+		".git/hooks/pre-push", "sub/.git/config",	".bashrc",
+		"home/.bashrc",	       "x/.vscode/tasks.json",	".github/workflows/ci.yml",
+		"Jenkinsfile",	       ".claude/settings.json", ".claude/commands/x.md",
+		"AGENTS.md",
+	};
+	static const char *const plain[] = {
+		"hooks/pre-push", ".git/index",	       "bashrc",	   "my.bashrc",
+		".vscode",	  ".github/README.md", "workflows/ci.yml", "Jenkinsfile.txt",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(obeyed); i++) {
+		if (iso_diff_sensitive_reason(obeyed[i]) == NULL)
+			fail_msg("%s", obeyed[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+		if (iso_diff_sensitive_reason(plain[i]) != NULL)
+			fail_msg("%s", plain[i]);
+	}
+}
+
+static int make_tree(void **state)
+{
+	(void)state;
+	strcpy(tree + strlen(tree) - 6, "XXXXXX");
+	if (mkdtemp(tree) == NULL)
+		return -1;
+	tree_fd = open(tree, O_RDONLY | O_DIRECTORY);
+	return tree_fd < 0 ? -1 : 0;
+}
+
+static int remove_tree(void **state)
+{
+	(void)state;
+	char command[64];
+	close(tree_fd);
+	snprintf(command, sizeof(command), "rm -rf %s", tree);
+	return system(command); /* the deep tree has paths that only rm's own walk can name */
+}
+
+#define TREE_TEST(test) cmocka_unit_test_setup_teardown(test, make_tree, remove_tree)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TREE_TEST(test_nothing_changed_is_nothing_listed),
+		TREE_TEST(test_every_kind_of_change_is_seen),
+		TREE_TEST(test_a_hidden_change_within_a_tick_is_seen),
+		TREE_TEST(test_any_name_survives),
+		TREE_TEST(test_deep_trees_work),
+		TREE_TEST(test_skipped_directories_are_not_entered),
+		TREE_TEST(test_links_are_not_followed),
+		TREE_TEST(test_lists_are_bounded_sorted_and_counted),
+		TREE_TEST(test_order_is_of_whole_paths),
+		TREE_TEST(test_secrets_are_redacted_and_counted),
+		TREE_TEST(test_a_limit_that_is_reached_is_said),
+		TREE_TEST(test_two_workers_agree_with_one),
+		cmocka_unit_test(test_which_names_betray_secrets),
+		cmocka_unit_test(test_which_files_are_obeyed_later),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -143,7 +143,7 @@ $(GEN)/gen_loopback: sandbox/gen/gen_loopback.c
 
 # --- tests -----------------------------------------------------------------------------------------
 
-$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a $(OBJ)/runner/cli_options.o
+$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a $(OBJ)/runner/cli_options.o $(OBJ)/runner/cli_option_table.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -o $@ $< $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lseccomp -lcmocka
 

@@ -128,7 +128,6 @@ as_user() {
   for dir in $dirs; do
     mkdir "$dir" && chown -R "$user:$user" "$dir"
   done
-  # shellcheck disable=SC2016
   sh -c 'for dir in $1; do echo $$ >"$dir/cgroup.procs" || exit 99; done; shift
          exec setpriv --reuid "$0" --regid "$0" --clear-groups "$@"' "$user" "$dirs" "$@"
   status=$?

@@ -12,7 +12,6 @@ is 'RUN-8 exit 3: code' "$code" 3
 is 'RUN-8 exit 3: receipt' "$(field '[.status,.ok,.exit_code,.error]')" \
   '["failed",false,3,"CommandFailed: Command exited 3"]'
 
-# shellcheck disable=SC2016
 run -- sh -c 'kill -SEGV $$'
 is 'RUN-8 SIGSEGV: code' "$code" 139
 is 'RUN-8 SIGSEGV: receipt' "$(field '[.status,.exit_code,.signal,.error]')" \
@@ -20,7 +19,6 @@ is 'RUN-8 SIGSEGV: receipt' "$(field '[.status,.exit_code,.signal,.error]')" \
 is 'RUN-8 SIGSEGV: message' "$err" 'isorun: Command killed by SIGSEGV'
 
 # T27: the payload is not PID 1, so default actions work
-# shellcheck disable=SC2016
 run -- sh -c 'kill -TERM $$'
 is 'T27 a signal with its default action ends the payload' "$code $(field .signal)" '143 SIGTERM'
 

@@ -39,8 +39,28 @@ for delay in 0 0.001 0.002 0.003 0.005 0.008 0.02 0.3; do
   is "T33 kill -9 of isorun after $delay s: no process is left" "$(processes_left)" 0
   members=$(find /sys/fs/cgroup -path '*isorun-*' -name cgroup.procs -exec cat {} + 2>/dev/null)
   is "T33 kill -9 after $delay s: the cgroup is empty" "$members" ''
-  find /sys/fs/cgroup -depth -type d -name "isorun-$pid-*" -exec rmdir {} \; 2>/dev/null
 done
+at_least 'T62 killed runs leave cgroups' "$(cgroups_left)" 1
+"$ISORUN" run -- sleep 4 &
+living=$!
+sleep 2.2 # younger ones might still be about to be locked
+"$ISORUN" gc 2>"$base/err"
+is 'T62 gc removes them' "$?" 0
+contains 'T62 and says so' "$(cat "$base/err")" 'killed runs had left'
+wait $living
+is 'T62 a living run is left alone' "$?" 0
+is 'T62 nothing is left then' "$(cgroups_left)" 0
+
+"$ISORUN" run -- ./probe_hostile deaf >/dev/null 2>&1 &
+pid=$!
+sleep 0.3
+kill -KILL $pid
+wait $pid 2>/dev/null
+sleep 2.2
+"$ISORUN" run -- true
+is 'T62 the next run removes what a killed one left' "$(cgroups_left)" 0
+"$ISORUN" gc extra 2>/dev/null
+is 'gc takes no arguments' "$?" 125
 
 # The init of a run is killed from outside: an error of isorun's, not a success.
 "$ISORUN" run --receipt "$base/receipt" -- sh -c 'echo ready; sleep 30' >"$base/ready" 2>/dev/null &
@@ -73,7 +93,6 @@ done
 is 'eight runs at once keep their exit codes' "$codes" ' 1 2 3 4 5 6 7 8'
 
 # nohup: an ignored signal stays ignored in isorun
-# shellcheck disable=SC2016
 sh -c 'trap "" HUP; exec "$0" run -- sh -c "sleep 1; echo done"' "$ISORUN" >"$base/out" &
 pid=$!
 sleep 0.3

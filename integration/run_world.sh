@@ -88,7 +88,6 @@ SECRET=x PASSED=y "$ISORUN" run --env A=b --env 'E=' --pass-env PASSED --pass-en
   grep -E '^(A|E|SECRET|PASSED|UNSET)=' >"$base/env"
 is 'RUN-6 variables come in by name only' "$(tr '\n' ' ' <"$base/env")" 'A=b E= PASSED=y '
 
-# shellcheck disable=SC2016
 is 'T181 arguments arrive exactly' \
   "$("$ISORUN" run -- printf '[%s]' 'a b' '' '-x' '$(id)' "$(printf 'new\nline')" '*')" \
   "$(printf '[%s]' 'a b' '' '-x' '$(id)' "$(printf 'new\nline')" '*')"
@@ -171,7 +170,6 @@ is 'escapes-2 T157 T175 T176 the system call table' "$out" "$(cat "$base/expecte
 run --root -- ./probe_syscalls
 is 'escapes-2 the same table as root inside' "$out" "$(cat "$base/expected")"
 
-# shellcheck disable=SC2016
 run -- sh -c 'ulimit -c; ulimit -n; ulimit -Hn >/dev/null; kill -QUIT $$'
 is 'core dumps are off, also for a piped core_pattern; open files are limited' \
   "$(echo "$out" | tr '\n' ' ')$(field .signal)" '0 1024 SIGQUIT'

@@ -44,6 +44,7 @@ void cli_run_done(struct cli_run *run);
 int cli_run(char **argv);
 int cli_plan(char **argv);
 int cli_doctor(char **argv);
+int cli_gc(char **argv);
 int cli_help(char **argv);
 
 /* "isorun: …" and, where there is one, the remedy on a second line, to standard error. */

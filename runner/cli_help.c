@@ -15,6 +15,7 @@ static const struct {
 	 "print what run would execute; nothing runs", true},
 	{"doctor", "isorun doctor [--json]", "say whether this host can run isorun, and what to do",
 	 false},
+	{"gc", "isorun gc", "remove what runs whose isorun was killed have left", false},
 	{"help", "isorun help [COMMAND]", "this text", false},
 };
 

@@ -13,7 +13,7 @@ static const struct {
 	const char *name;
 	int (*main)(char **argv);
 } commands[] = {
-	{"run", cli_run},   {"plan", cli_plan},	  {"doctor", cli_doctor},
+	{"run", cli_run},   {"plan", cli_plan},	  {"doctor", cli_doctor}, {"gc", cli_gc},
 	{"help", cli_help}, {"--help", cli_help}, {"-h", cli_help},
 };
 

@@ -66,7 +66,22 @@ static int write_text(int fd, const char *text)
 		       : 0;
 }
 
-static int write_fresh_file(const struct receipt_sink *sink, const char *json)
+/* Give the nameless file `fd` its name, in place of whatever has it. */
+static int name_file(const struct receipt_sink *sink, int fd)
+{
+	char link[64];
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	for (int tries = 0; tries < 3; tries++) {
+		if (linkat(AT_FDCWD, link, sink->dir_fd, sink->name, AT_SYMLINK_FOLLOW) == 0)
+			return 0;
+		if (errno != EEXIST || unlinkat(sink->dir_fd, sink->name, 0) < 0)
+			return -1;
+	}
+	return -1;
+}
+
+/* For file systems that know no nameless files. */
+static int write_renamed_file(const struct receipt_sink *sink, const char *json)
 {
 	char temporary[64];
 	uint64_t random;
@@ -85,6 +100,15 @@ static int write_fresh_file(const struct receipt_sink *sink, const char *json)
 		return -1;
 	}
 	return 0;
+}
+
+/* A file without a name leaves nothing behind should we be killed before it is whole. */
+static int write_fresh_file(const struct receipt_sink *sink, const char *json)
+{
+	ISO_AUTO_CLOSE int fd = openat(sink->dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return errno == EOPNOTSUPP || errno == EISDIR ? write_renamed_file(sink, json) : -1;
+	return write_text(fd, json) < 0 ? -1 : name_file(sink, fd);
 }
 
 /* The receipt to its sink and, with --json, to standard output. 0, or -1 after a message. */

@@ -1,6 +1,6 @@
 /*
- * Both trees are walked side by side with an explicit stack; names are sorted, so every directory is
- * one merge. Lists keep the bytewise first paths and count the rest.
+ * Both trees are walked side by side with an explicit stack; names are sorted, so every directory
+ * is one merge. Lists keep the bytewise first paths and count the rest.
  */
 #include "runner/diff.h"
 

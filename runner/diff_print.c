@@ -1,4 +1,4 @@
-/* A diff as lines for people. What a payload named is shown, never sent to the terminal as it is. */
+/* A diff as lines for people. What a payload named is shown, never sent to a terminal as it is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -103,6 +103,7 @@ void iso_engine_free(iso_engine *engine)
 {
 	if (engine == NULL)
 		return;
+	iso_cgroup_sweep(&engine->site);
 	iso_cgroup_site_done(&engine->site);
 	iso_idmap_cache_done(&engine->idmaps);
 	iso_fd_close(engine->init_fd);
@@ -402,6 +403,11 @@ int iso_engine_plan(iso_engine *engine, const struct iso_request *request, char 
 	if (iso_plan_build(request, &engine->host, &engine->idmaps, &plan, err) < 0)
 		return -1;
 	return iso_plan_print(&plan, ret_json, err);
+}
+
+int iso_gc(uint64_t *ret_removed, struct iso_error *err)
+{
+	return iso_cgroup_gc(ret_removed, err);
 }
 
 enum iso_status iso_result_status(const iso_result *result)

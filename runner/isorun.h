@@ -86,8 +86,8 @@ enum iso_mount_kind {
 	ISO_MOUNT_RW,	 /* bind `source` at `target`, writable, its owner mapped to the payload */
 	ISO_MOUNT_TMPFS, /* an empty tmpfs of `size_bytes` at `target` */
 	ISO_MOUNT_HIDE,	 /* cover `target` with an unreadable nothing */
-	ISO_MOUNT_PROTECT, /* `target` in the workspace is read-only; where nothing is, its creation is
-			    * reported as sensitive */
+	ISO_MOUNT_PROTECT, /* `target` in the workspace is read-only; where nothing is there,
+			    * its creation is reported as sensitive */
 };
 
 struct iso_mount {
@@ -188,8 +188,8 @@ const struct iso_error *iso_result_error(const iso_result *result);
 /* The receipt (docs/receipt.schema.json) as JSON text that the caller frees. */
 int iso_result_receipt(const iso_result *result, char **ret_json, struct iso_error *err);
 
-/* What changed in the workspace, a line each ("A path", "M path", "D path", with "!" and a reason where
- * later programs would obey it), as text that the caller frees; "" without a diff. Control
+/* What changed in the workspace, a line each ("A path", "M path", "D path", with "!" and a reason
+ * where later programs would obey it), as text that the caller frees; "" without a diff. Control
  * characters in names are escaped. */
 int iso_result_diff_text(const iso_result *result, char **ret_text, struct iso_error *err);
 
@@ -198,6 +198,15 @@ void iso_result_free(iso_result *result);
 
 /* The receipt's word for a status, e.g. "timed_out". Static. */
 const char *iso_status_name(enum iso_status status);
+
+/*
+ * Remove the cgroups of runs whose isorun was killed (`isorun gc`), wherever this process may.
+ *
+ * ret_removed  how many runs were cleaned up
+ *
+ * Returns -1 with the first error when something had to be left behind.
+ */
+int iso_gc(uint64_t *ret_removed, struct iso_error *err);
 
 /* Probe everything isorun needs (`isorun doctor`) and report it as JSON text that the caller frees;
  * `ret_usable` says whether a run would work. */

@@ -1,6 +1,6 @@
 /*
- * Which files speak for themselves: names that betray secrets, and files that later programs outside
- * the sandbox would obey. Tables, in the order in which they are asked.
+ * Which files speak for themselves: names that betray secrets, and files that later programs
+ * outside the sandbox would obey. Tables, in the order in which they are asked.
  */
 #include <fnmatch.h>
 #include <string.h>

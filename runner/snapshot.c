@@ -2,28 +2,26 @@
  * A depth-first walk with an explicit stack, so that depth costs memory and not C stack.
  *
  * Each frame of the stack holds its directory's descriptor. Trees deeper than the window of open
- * descriptors have those of the outer frames closed; coming back to one, it is opened again from the
- * root by name and compared by identity.
+ * descriptors have those of the outer frames closed; coming back to one, it is opened again from
+ * the root by name and compared by identity.
  *
  * A large tree gets a second worker. Workers hand each other whole subtrees through a short queue:
  * whoever is about to enter a directory while the queue is low puts it there instead.
  */
 #include "runner/snapshot.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
-#include "runner/base/file_stat.h"
+#include "runner/snapshot_dir.h"
 
 #define READ_BUFFER_SIZE ((size_t)64 * 1024)
 #define OPEN_FRAMES	 64 /* descriptors one worker holds at most, besides the root */
@@ -37,7 +35,7 @@
 static const char *const standard_skip[] = {".git", ".venv", "node_modules", "__pycache__", NULL};
 
 /* What git obeys inside a .git that is skipped otherwise. */
-static const char *const git_obeys[] = {"config", "config.worktree", "hooks", "info"};
+static const char *const git_obeys[] = {"config", "config.worktree", "hooks", "info", NULL};
 
 const struct iso_snapshot_options iso_snapshot_standard = {
 	.skip = standard_skip,
@@ -82,23 +80,9 @@ struct worker {
 	struct iso_snapshot_dir *dirs;
 	struct frame *frames;
 	size_t depth, frame_capacity;
-	struct iso_snapshot_entry *entries; /* of the directory being read */
-	size_t entry_count, entry_capacity;
-	char *names;
-	size_t names_size, names_capacity;
-	char *buffer;
-	int64_t newest_ctime_ns;
+	struct iso_dir_reader reader;
 	bool incomplete;
 };
-
-static bool is_listed(const char *const *list, size_t count, const char *name)
-{
-	for (size_t i = 0; i < count && list[i] != NULL; i++) {
-		if (strcmp(list[i], name) == 0)
-			return true;
-	}
-	return false;
-}
 
 static bool fail_memory(struct worker *worker)
 {
@@ -108,109 +92,6 @@ static bool fail_memory(struct worker *worker)
 	pthread_cond_broadcast(&worker->walk->changed);
 	pthread_mutex_unlock(&worker->walk->lock);
 	return false;
-}
-
-/* Grow `*array` to hold one item more than `count`. */
-static bool reserve(void *array, size_t *capacity, size_t wanted, size_t item_size)
-{
-	if (wanted <= *capacity)
-		return true;
-	size_t grown_capacity = *capacity > 0 ? *capacity * 2 : 256;
-	while (grown_capacity < wanted)
-		grown_capacity *= 2;
-	void *grown = reallocarray(*(void **)array, grown_capacity, item_size);
-	if (grown == NULL)
-		return false;
-	*(void **)array = grown;
-	*capacity = grown_capacity;
-	return true;
-}
-
-static bool add_entry(struct worker *worker, int fd, const char *name)
-{
-	struct iso_file_stat st;
-	if (iso_file_stat_at(fd, name, &st) < 0) {
-		if (errno != ENOENT)
-			worker->incomplete = true;
-		return true;
-	}
-	size_t name_size = strlen(name) + 1;
-	if (!reserve(&worker->entries, &worker->entry_capacity, worker->entry_count + 1,
-		     sizeof(*worker->entries)) ||
-	    !reserve(&worker->names, &worker->names_capacity, worker->names_size + name_size, 1))
-		return fail_memory(worker);
-	bool directory = S_ISDIR(st.mode);
-	struct iso_snapshot_entry *entry = &worker->entries[worker->entry_count++];
-	*entry = (struct iso_snapshot_entry){
-		.ctime_ns = st.ctime_ns,
-		.uid = st.uid,
-		.gid = st.gid,
-		.name_offset = (uint32_t)worker->names_size,
-		.mode = st.mode,
-	};
-	if (directory) {
-		entry->mtime_ns = st.mtime_ns;
-	} else {
-		entry->ino = st.ino;
-		entry->size_bytes = st.size_bytes;
-	}
-	memcpy(worker->names + worker->names_size, name, name_size);
-	worker->names_size += name_size;
-	if (entry->ctime_ns > worker->newest_ctime_ns)
-		worker->newest_ctime_ns = entry->ctime_ns;
-	return true;
-}
-
-static int compare_entries(const void *left, const void *right, void *names)
-{
-	const struct iso_snapshot_entry *a = left, *b = right;
-	return strcmp((char *)names + a->name_offset, (char *)names + b->name_offset);
-}
-
-/* Heapsort: in place, and no worst case for a payload to find. */
-static void sort_entries(struct iso_snapshot_entry *entries, size_t count, char *names)
-{
-	for (size_t end = count, start = count / 2; end > 1;) {
-		if (start > 0) {
-			start--;
-		} else {
-			end--;
-			struct iso_snapshot_entry top = entries[0];
-			entries[0] = entries[end];
-			entries[end] = top;
-		}
-		for (size_t root = start, child; (child = 2 * root + 1) < end; root = child) {
-			if (child + 1 < end &&
-			    compare_entries(&entries[child], &entries[child + 1], names) < 0)
-				child++;
-			if (compare_entries(&entries[root], &entries[child], names) >= 0)
-				break;
-			struct iso_snapshot_entry swapped = entries[root];
-			entries[root] = entries[child];
-			entries[child] = swapped;
-		}
-	}
-}
-
-/* The directory that was read, in one allocation of its size. */
-static struct iso_snapshot_dir *finish_dir(struct worker *worker)
-{
-	size_t entries_size = worker->entry_count * sizeof(struct iso_snapshot_entry);
-	struct iso_snapshot_dir *dir = malloc(sizeof(*dir) + entries_size + worker->names_size);
-	if (dir == NULL) {
-		(void)fail_memory(worker);
-		return NULL;
-	}
-	sort_entries(worker->entries, worker->entry_count, worker->names);
-	dir->count = (uint32_t)worker->entry_count;
-	dir->names = (char *)dir->entries + entries_size;
-	if (worker->entry_count > 0) {
-		memcpy(dir->entries, worker->entries, entries_size);
-		memcpy(dir->names, worker->names, worker->names_size);
-	}
-	dir->next = worker->dirs;
-	worker->dirs = dir;
-	return dir;
 }
 
 /* Count entries for all workers; false when the limit is reached. */
@@ -230,33 +111,18 @@ static bool count_entries(struct worker *worker, size_t count)
 	return go_on;
 }
 
-/* Read the directory `fd`; NULL when out of memory. What cannot be read makes it incomplete. */
+/* Read the directory `fd`; NULL when out of memory. */
 static struct iso_snapshot_dir *read_dir(struct worker *worker, int fd, enum depth_rule rule)
 {
-	worker->entry_count = 0;
-	worker->names_size = 0;
-	for (;;) {
-		long size = syscall(SYS_getdents64, fd, worker->buffer, READ_BUFFER_SIZE);
-		if (size < 0 && errno != ENOENT)
-			worker->incomplete = true;
-		if (size <= 0)
-			break;
-		for (long offset = 0; offset < size;) {
-			const struct dirent64 *found = (const void *)(worker->buffer + offset);
-			const char *name = found->d_name;
-			offset += found->d_reclen;
-			if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-				continue;
-			if (rule == TAKE_WHAT_GIT_OBEYS &&
-			    !is_listed(git_obeys, sizeof(git_obeys) / sizeof(git_obeys[0]), name))
-				continue;
-			if (!add_entry(worker, fd, name))
-				return NULL;
-		}
+	struct iso_snapshot_dir *dir = iso_dir_reader_read(
+		&worker->reader, fd, rule == TAKE_WHAT_GIT_OBEYS ? git_obeys : NULL);
+	if (dir == NULL) {
+		(void)fail_memory(worker);
+		return NULL;
 	}
-	struct iso_snapshot_dir *dir = finish_dir(worker);
-	if (dir != NULL)
-		(void)count_entries(worker, dir->count); /* `stop` is looked at in the walk */
+	dir->next = worker->dirs;
+	worker->dirs = dir;
+	(void)count_entries(worker, dir->count); /* `stop` is looked at in the walk */
 	return dir;
 }
 
@@ -272,24 +138,21 @@ static bool rule_below(const struct worker *worker, enum depth_rule rule, const 
 	}
 	*ret_rule = strcmp(name, ".git") == 0 ? TAKE_WHAT_GIT_OBEYS : TAKE_ALL;
 	return *ret_rule == TAKE_WHAT_GIT_OBEYS ||
-	       !is_listed(worker->walk->options->skip, SIZE_MAX, name);
+	       !iso_name_is_listed(worker->walk->options->skip, name);
 }
 
-static bool push(struct worker *worker, int fd, struct iso_snapshot_entry *place,
-		 struct iso_snapshot_dir **ret_root, enum depth_rule rule)
+static bool push(struct worker *worker, int fd, struct iso_snapshot_dir **ret_dir,
+		 enum depth_rule rule)
 {
 	struct stat st;
 	struct iso_snapshot_dir *dir = read_dir(worker, fd, rule);
 	if (dir == NULL || fstat(fd, &st) < 0 ||
-	    !reserve(&worker->frames, &worker->frame_capacity, worker->depth + 1,
-		     sizeof(*worker->frames))) {
+	    !iso_array_reserve(&worker->frames, &worker->frame_capacity, worker->depth + 1,
+			       sizeof(*worker->frames))) {
 		iso_fd_close(fd);
 		return dir == NULL ? false : fail_memory(worker);
 	}
-	if (place != NULL)
-		place->dir = dir;
-	else
-		*ret_root = dir;
+	*ret_dir = dir;
 	if (worker->depth >= OPEN_FRAMES) {
 		/* The innermost frames stay open; the first one is the way back. */
 		struct frame *outer = &worker->frames[worker->depth - OPEN_FRAMES + 1];
@@ -364,7 +227,7 @@ static bool step(struct worker *worker)
 				worker->incomplete = true;
 			continue;
 		}
-		return hand_over(worker, entry, fd, rule) || push(worker, fd, entry, NULL, rule);
+		return hand_over(worker, entry, fd, rule) || push(worker, fd, &entry->dir, rule);
 	}
 	iso_fd_close(frame->fd);
 	worker->depth--;
@@ -426,7 +289,7 @@ static void walk_queue(struct worker *worker)
 		if (walk->queued > 0) {
 			struct job job = walk->queue[--walk->queued];
 			pthread_mutex_unlock(&walk->lock);
-			if (push(worker, job.fd, job.place, NULL, job.rule))
+			if (push(worker, job.fd, &job.place->dir, job.rule))
 				walk_stack(worker, NULL);
 			pthread_mutex_lock(&walk->lock);
 			continue;
@@ -449,9 +312,7 @@ static void walk_queue(struct worker *worker)
 static void free_scratch(struct worker *worker)
 {
 	free(worker->frames);
-	free(worker->entries);
-	free(worker->names);
-	free(worker->buffer);
+	iso_dir_reader_done(&worker->reader);
 }
 
 /* The second worker's findings go to the first through its return value, which that frees. */
@@ -459,16 +320,13 @@ static void *second_worker(void *argument)
 {
 	struct walk *walk = argument;
 	struct worker *worker = calloc(1, sizeof(*worker));
-	if (worker != NULL) {
-		worker->walk = walk;
-		worker->buffer = malloc(READ_BUFFER_SIZE);
-	}
-	if (worker == NULL || worker->buffer == NULL) {
+	if (worker == NULL || iso_dir_reader_init(&worker->reader) < 0) {
 		pthread_mutex_lock(&walk->lock);
 		walk->workers--;
 		pthread_mutex_unlock(&walk->lock);
 		return worker;
 	}
+	worker->walk = walk;
 	walk_queue(worker);
 	free_scratch(worker);
 	return worker;
@@ -482,9 +340,9 @@ static void adopt(struct worker *worker, struct worker *other)
 		dir->next = worker->dirs;
 		worker->dirs = dir;
 	}
-	worker->incomplete |= other->incomplete;
-	if (other->newest_ctime_ns > worker->newest_ctime_ns)
-		worker->newest_ctime_ns = other->newest_ctime_ns;
+	worker->incomplete |= other->incomplete || other->reader.incomplete;
+	if (other->reader.newest_ctime_ns > worker->reader.newest_ctime_ns)
+		worker->reader.newest_ctime_ns = other->reader.newest_ctime_ns;
 }
 
 static void walk_all(struct worker *worker, int root_fd, struct iso_snapshot_dir **ret_root)
@@ -494,7 +352,7 @@ static void walk_all(struct worker *worker, int root_fd, struct iso_snapshot_dir
 	sigset_t all, saved;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &saved); /* the second worker handles no signals */
-	if (push(worker, root_fd, NULL, ret_root, TAKE_ALL))
+	if (push(worker, root_fd, ret_root, TAKE_ALL))
 		walk_stack(worker, &helper);
 	pthread_sigmask(SIG_SETMASK, &saved, NULL);
 	if (helper.started) {
@@ -521,9 +379,9 @@ int iso_snapshot_take(int root_fd, const struct iso_snapshot_options *options,
 		.changed = PTHREAD_COND_INITIALIZER,
 		.workers = 1,
 	};
-	struct worker worker = {.walk = &walk, .buffer = malloc(READ_BUFFER_SIZE)};
+	struct worker worker = {.walk = &walk};
 	struct iso_snapshot snapshot = {0};
-	if (worker.buffer == NULL) {
+	if (iso_dir_reader_init(&worker.reader) < 0) {
 		iso_fd_close(fd);
 		return iso_error_nomem(err);
 	}
@@ -531,8 +389,8 @@ int iso_snapshot_take(int root_fd, const struct iso_snapshot_options *options,
 	free_scratch(&worker);
 	snapshot.dirs = worker.dirs;
 	snapshot.entry_count = walk.entry_count;
-	snapshot.newest_ctime_ns = worker.newest_ctime_ns;
-	snapshot.incomplete = worker.incomplete;
+	snapshot.newest_ctime_ns = worker.reader.newest_ctime_ns;
+	snapshot.incomplete = worker.incomplete || worker.reader.incomplete;
 	if (walk.no_memory) {
 		iso_snapshot_done(&snapshot);
 		return iso_error_nomem(err);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -232,6 +233,10 @@ static int create(struct iso_cgroup *cgroup, const struct iso_limits *limits, st
 
 	if (make_directory(cgroup->site->dir_fd, cgroup->name, &cgroup->dir_fd, err) < 0)
 		return -1;
+	/* As long as we live nobody else cleans this up; the lock goes with the descriptor. */
+	if (flock(cgroup->dir_fd, LOCK_EX | LOCK_NB) < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "lock cgroup \"%s\"",
+				     cgroup->name);
 	if (faccessat(cgroup->dir_fd, "cgroup.kill", W_OK, AT_EACCESS) < 0)
 		return iso_error_set(err, ISO_ERR_UNSUPPORTED, errno,
 				     "find cgroup.kill (Linux 5.14 has it)");

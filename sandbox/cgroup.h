@@ -88,6 +88,27 @@ void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_us
  * with `err`: something was left behind. A zeroed or already removed value is fine. */
 int iso_cgroup_remove(struct iso_cgroup *cgroup, int64_t deadline_ns, struct iso_error *err);
 
+/*
+ * Clean up after runs whose isorun was killed: kill what is left, remove the directories. A run's
+ * isorun holds a lock on its cgroup as long as it lives, and only what nobody locks and is older
+ * than two seconds is touched.
+ *
+ * iso_cgroup_sweep  those at `site`, quickly and silently: after every engine's last run
+ * iso_cgroup_gc     everywhere in the hierarchies; counts runs, and -1 with the first error when
+ *		     something was left behind
+ */
+void iso_cgroup_sweep(const struct iso_cgroup_site *site);
+int iso_cgroup_gc(uint64_t *ret_removed, struct iso_error *err);
+
+/* All that a stale run's name starts with. */
+#define ISO_CGROUP_PREFIX "isorun-"
+
+/* Where the v2 hierarchy is mounted, or NULL; `*ret_mode` says which kind of host that makes. */
+const char *iso_cgroup_find_mount(enum iso_cgroup_mode *ret_mode);
+
+/* The name of a v1 hierarchy, as below /sys/fs/cgroup. Static. */
+const char *iso_cgroup_v1_name(enum iso_v1 v1);
+
 /* The receipt's word: "none", "unified", "hybrid". Static. */
 const char *iso_cgroup_mode_name(enum iso_cgroup_mode mode);
 

@@ -43,6 +43,20 @@ static bool is_cgroup2(const char *path)
 	return statfs(path, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
 }
 
+const char *iso_cgroup_find_mount(enum iso_cgroup_mode *ret_mode)
+{
+	*ret_mode = ISO_CGROUP_UNIFIED;
+	if (is_cgroup2(CGROUP_ROOT))
+		return CGROUP_ROOT;
+	*ret_mode = ISO_CGROUP_HYBRID;
+	return is_cgroup2(CGROUP_ROOT "/unified") ? CGROUP_ROOT "/unified" : NULL;
+}
+
+const char *iso_cgroup_v1_name(enum iso_v1 v1)
+{
+	return v1_names[v1];
+}
+
 /* True when the comma- or blank-separated `list` of `length` bytes holds `word`. */
 static bool list_has(const char *list, size_t length, const char *word)
 {
@@ -223,13 +237,8 @@ static int open_site(struct iso_cgroup_site *site, struct iso_error *err)
 	if (iso_fd_read_small(AT_FDCWD, "/proc/self/cgroup", self, sizeof(self)) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "read \"/proc/self/cgroup\"");
 
-	const char *mount = CGROUP_ROOT;
-	site->mode = ISO_CGROUP_UNIFIED;
-	if (!is_cgroup2(mount)) {
-		mount = CGROUP_ROOT "/unified";
-		site->mode = ISO_CGROUP_HYBRID;
-	}
-	if (!is_cgroup2(mount) || own_path(self, NULL, own, sizeof(own)) < 0) {
+	const char *mount = iso_cgroup_find_mount(&site->mode);
+	if (mount == NULL || own_path(self, NULL, own, sizeof(own)) < 0) {
 		iso_error_set(err, ISO_ERR_UNSUPPORTED, 0,
 			      "find a cgroup v2 hierarchy at \"" CGROUP_ROOT "\" or \"" CGROUP_ROOT
 			      "/unified\"");

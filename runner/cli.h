@@ -15,7 +15,7 @@ struct cli_run {
 	struct iso_strv env;	 /* owned */
 	struct iso_strv strings; /* owned; what the request borrows */
 	const char *receipt;	 /* file name or "fd:N"; borrowed from argv */
-	bool json, quiet, diff, no_diff;
+	bool json, quiet, diff, no_diff, tty;
 	int stdin_fd; /* owned when above 2 */
 	bool stdin_inherited;
 	bool help;

@@ -263,6 +263,14 @@ static int apply_protect_defaults(struct cli_run *run, const char *value, struct
 	return 0;
 }
 
+static int apply_tty(struct cli_run *run, const char *value, struct iso_error *err)
+{
+	(void)value;
+	(void)err;
+	run->tty = true;
+	return 0;
+}
+
 static int apply_diff(struct cli_run *run, const char *value, struct iso_error *err)
 {
 	(void)value;
@@ -460,6 +468,7 @@ const struct cli_option cli_run_options[] = {
 	{"hostname", "NAME", "host name seen inside (default: isorun)", apply_hostname},
 	{"network", "none", "the network: loopback only", apply_network},
 	{"stdin", "FILE|inherit|null", "standard input (default: null)", apply_stdin},
+	{"tty", NULL, "give it a terminal of its own, joined with yours", apply_tty},
 	{"seccomp", "default", "system call filter", apply_seccomp},
 	{"nofile", "N", "open files per process (default: 1024, raisable)", apply_nofile},
 	{"fsize", "SIZE", "largest file it can write (default: none)", apply_fsize},

@@ -63,6 +63,20 @@ static void find_receipt(struct cli_run *run, char **argv)
 	}
 }
 
+/* Which terminal it is, the payload must know; only a plain name is taken from outside. */
+static int add_term(struct cli_run *run, struct iso_error *err)
+{
+	const char *term = getenv("TERM");
+	if (term == NULL || *term == '\0' || iso_strv_find_variable(&run->env, "TERM") != NULL)
+		return 0;
+	for (const char *at = term; *at != '\0'; at++) {
+		if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+._",
+			   *at) == NULL)
+			return 0;
+	}
+	return iso_strv_addf(&run->env, "TERM=%s", term) < 0 ? iso_error_nomem(err) : 0;
+}
+
 int cli_run_parse(struct cli_run *run, char **argv, char ***ret_rest, struct iso_error *err)
 {
 	while (*argv != NULL && (*argv)[0] == '-' && (*argv)[1] != '\0') {
@@ -77,6 +91,11 @@ int cli_run_parse(struct cli_run *run, char **argv, char ***ret_rest, struct iso
 		}
 		argv += words;
 	}
+	if (run->tty && run->json)
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "read options --tty and --json: they exclude each other");
+	if (run->tty && add_term(run, err) < 0)
+		return -1;
 	if (run->diff && run->no_diff)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "read options --diff and --no-diff: they exclude each other");

@@ -21,6 +21,7 @@
 #include "runner/base/fd.h"
 #include "runner/base/parse.h"
 #include "runner/cli.h"
+#include "runner/cli_terminal.h"
 
 /* Where the receipt goes, opened before anything runs. */
 struct receipt_sink {
@@ -167,8 +168,9 @@ static void report_diff(const iso_result *result)
 		fputs(text, stderr);
 }
 
-/* From here on these end the run cleanly; ignored ones (nohup, background jobs) stay so. */
-static int open_cancel_signals(struct iso_error *err)
+/* From here on these end the run cleanly; ignored ones (nohup, background jobs) stay so. A window
+ * that changes its size is told the same way. */
+static int open_cancel_signals(bool tty, struct iso_error *err)
 {
 	static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 	sigset_t signals;
@@ -178,6 +180,8 @@ static int open_cancel_signals(struct iso_error *err)
 		if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
 			sigaddset(&signals, numbers[i]);
 	}
+	if (tty)
+		sigaddset(&signals, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	int fd = signalfd(-1, &signals, SFD_CLOEXEC);
 	if (fd < 0)
@@ -190,13 +194,16 @@ static int run_request(struct cli_run *run, const struct receipt_sink *sink)
 	struct iso_error err = {0};
 	iso_engine *engine = NULL;
 	iso_result *result = NULL;
-	ISO_AUTO_CLOSE int cancel_fd = open_cancel_signals(&err);
+	ISO_AUTO_CLOSE int cancel_fd = open_cancel_signals(run->tty, &err);
 	run->request.cancel_fd = cancel_fd;
 	run->request.stdout_fd = run->json ? -1 : STDOUT_FILENO;
 	run->request.stderr_fd = run->json ? -1 : STDERR_FILENO;
+	struct cli_terminal terminal = {.raw = false};
 	int made = -1;
-	if (cancel_fd >= 0 && iso_engine_new(&engine, &err) == 0)
+	if (cancel_fd >= 0 && iso_engine_new(&engine, &err) == 0 &&
+	    (!run->tty || cli_terminal_enter(&terminal, &run->request, &err) == 0))
 		made = iso_engine_run(engine, &run->request, &result, &err);
+	cli_terminal_leave(&terminal);
 	if (made < 0) {
 		struct iso_error reason = err;
 		made = iso_result_new_refused(&reason, &result, &err);

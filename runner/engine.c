@@ -200,8 +200,9 @@ static int start(struct run *run, struct iso_error *err)
 		return -1;
 	const struct iso_launch_fds fds = {
 		.init_fd = run->engine->init_fd,
-		.stdin_fd = run->request->stdin_fd >= 0 ? run->request->stdin_fd
-							: run->engine->dev_null_fd,
+		.stdin_fd = run->request->stdin_fd >= 0 && !run->plan.tty
+				    ? run->request->stdin_fd
+				    : run->engine->dev_null_fd,
 		.stdout_fd = run->streams[0].write_fd,
 		.stderr_fd = run->streams[1].write_fd,
 	};
@@ -222,6 +223,7 @@ static void supervise(struct run *run)
 		.cgroup = cgroup_of(run),
 		.streams = {&run->streams[0], &run->streams[1]},
 		.cancel_fd = run->request->cancel_fd,
+		.input_fd = run->plan.tty ? run->request->stdin_fd : -1,
 		.detached = run->plan.detached,
 		.started_mono_ns = run->started_mono_ns,
 		.wall_limit_ms = run->plan.limits.wall_limit_ms,

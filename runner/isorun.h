@@ -131,8 +131,12 @@ struct iso_request {
 	bool cgroup_optional;	  /* run without limits where cgroups cannot be had, and say so */
 	int stdin_fd;		  /* -1: /dev/null */
 	int stdout_fd, stderr_fd; /* where output is passed through live; -1: nowhere */
+	bool tty; /* a pseudo-terminal of its own for the payload: its output is `stdout_fd`'s,
+		   * its input what can be read from `stdin_fd` */
+	uint16_t tty_rows, tty_columns; /* its size; 0: 24 and 80 */
 	int cancel_fd; /* readable means cancel: a signalfd, or a pipe carrying uint32_t signal
-			* numbers, which the payload then receives; -1: none */
+			* numbers, which the payload then receives; SIGWINCH does not cancel but
+			* takes the size of the terminal at `stdin_fd` over; -1: none */
 	bool diff;     /* find out what changed in the workspace */
 	bool capture;  /* retain and hash the output */
 	uint64_t output_limit_bytes; /* retained per stream; ISO_DEFAULT: 16000 */

@@ -29,6 +29,8 @@
 #define DEFAULT_NOFILE_SOFT 1024
 #define DEFAULT_NOFILE_HARD 65536
 #define DEFAULT_INNER_ID    1000
+#define DEFAULT_ROWS	    24
+#define DEFAULT_COLUMNS	    80
 #define HOSTNAME_MAX	    64
 #define ID_MAX		    (UINT32_MAX - 1)
 
@@ -338,6 +340,9 @@ static int build(const struct iso_request *request, const struct iso_host *host,
 		return -1;
 	plan->detached = request->detached;
 	plan->cgroup_optional = request->cgroup_optional;
+	plan->tty = request->tty;
+	plan->tty_rows = request->tty_rows != 0 ? request->tty_rows : DEFAULT_ROWS;
+	plan->tty_columns = request->tty_columns != 0 ? request->tty_columns : DEFAULT_COLUMNS;
 	if (iso_plan_build_filesystem(request, &workspace, workspace_mapped, plan, err) < 0)
 		return -1;
 	return build_workdir(request, plan, err);

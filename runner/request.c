@@ -58,6 +58,7 @@ int iso_request_print(const struct iso_request *request, char **ret_json, struct
 	add_number(&json, root, "pids_max_count", request->pids_max_count);
 	iso_json_add_text(&json, root, "rootfs", request->rootfs);
 	add_number(&json, root, "tmp_size_bytes", request->tmp_size_bytes);
+	iso_json_add_bool(&json, root, "tty", request->tty);
 	add_number(&json, root, "uid", request->uid);
 	add_number(&json, root, "wall_limit_ms", request->wall_limit_ms);
 	iso_json_add_text(&json, root, "workdir", request->workdir);

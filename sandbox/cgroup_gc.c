@@ -1,7 +1,7 @@
 /*
  * Cleaning up after killed isoruns. The v2 directory of a run is its anchor: it is made first and
- * removed last, and it carries the lock. What stands in a v1 hierarchy without a locked anchor of the
- * same name belongs to nobody.
+ * removed last, and it carries the lock. What stands in a v1 hierarchy without a locked anchor of
+ * the same name belongs to nobody.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -48,6 +48,12 @@ int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, 
 	return 0;
 }
 
+void iso_stream_replace_source(struct iso_stream *stream, int fd)
+{
+	iso_fd_close(stream->read_fd);
+	stream->read_fd = fd;
+}
+
 bool iso_stream_wants_read(const struct iso_stream *stream)
 {
 	return stream->read_fd >= 0 && stream->pending == 0;
@@ -120,7 +126,7 @@ void iso_stream_pump(struct iso_stream *stream)
 		if (count < 0) {
 			if (errno == EINTR || errno == EAGAIN)
 				return;
-			count = 0; /* a pipe's read does not fail otherwise; end it all the same */
+			count = 0; /* EIO: the last holder of a terminal is gone */
 		}
 		if (count == 0) {
 			stream->read_fd = iso_fd_close(stream->read_fd);

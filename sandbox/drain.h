@@ -38,6 +38,9 @@ int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, 
 		    enum iso_keep keep, int64_t owner_uid, int64_t owner_gid,
 		    struct iso_error *err);
 
+/* Read from `fd` (taken over) from now on instead of the pipe: a terminal's master side. */
+void iso_stream_replace_source(struct iso_stream *stream, int fd);
+
 /* What to poll: the pipe while nothing is pending, else the outlet. */
 bool iso_stream_wants_read(const struct iso_stream *stream);
 bool iso_stream_wants_write(const struct iso_stream *stream);

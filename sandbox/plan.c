@@ -142,6 +142,7 @@ int iso_plan_print(const struct iso_plan *plan, char **ret_json, struct iso_erro
 			  plan->detached == ISO_DETACHED_WAIT ? "wait" : "kill");
 	iso_json_add_text(&json, root, "cgroup", plan->cgroup_optional ? "optional" : "required");
 	iso_json_add_text(&json, root, "seccomp", "default");
+	iso_json_add_bool(&json, root, "tty", plan->tty);
 
 	cJSON *list = iso_json_add_array(&json, root, "filesystem");
 	for (size_t i = 0; i < plan->fsop_count; i++)

@@ -82,6 +82,8 @@ struct iso_plan {
 	size_t fsop_count;
 	enum iso_detached detached;
 	bool cgroup_optional;
+	bool tty;
+	uint16_t tty_rows, tty_columns;
 	uint64_t workspace_dev, workspace_ino; /* which directory was meant; not printed */
 	struct iso_strv protected_paths;       /* workspace-relative; their creation is sensitive */
 };

@@ -232,6 +232,8 @@ static int send_config(const struct iso_prepared *prepared, struct iso_error *er
 		.filter_count = (uint32_t)iso_default_filter_count,
 		.workdir_offset = (uint32_t)workdir_offset,
 		.path_offset = (uint32_t)path_offset,
+		.tty_rows = plan->tty ? plan->tty_rows : 0,
+		.tty_columns = plan->tty ? plan->tty_columns : 0,
 	};
 	fill_rlimits(&plan->limits, config);
 	memcpy(message + sizeof(*config), iso_default_filter, filter_size);

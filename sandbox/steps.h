@@ -25,6 +25,7 @@
 	X(USER_NAMESPACE, "enter the user namespace")             \
 	X(CAPABILITIES, "drop the capabilities")                  \
 	X(NO_NEW_PRIVS, "set no_new_privs")                       \
+	X(TERMINAL, "create the pseudo-terminal")                 \
 	X(FORK, "create the payload process")                     \
 	X(SESSION, "create the session")                          \
 	X(RLIMIT, "set the resource limit")                       \
@@ -42,9 +43,10 @@ enum iso_step {
 
 enum iso_record_type {
 	ISO_RECORD_UNSET = 0,
-	ISO_RECORD_FAILED,  /* step, index (which operation or limit), value (errno) */
-	ISO_RECORD_STARTED, /* the payload's exec succeeded */
-	ISO_RECORD_EXITED,  /* value: wait status; index: 1 when descendants are left */
+	ISO_RECORD_FAILED,   /* step, index (which operation or limit), value (errno) */
+	ISO_RECORD_TERMINAL, /* with the descriptor of the payload's terminal (its master side) */
+	ISO_RECORD_STARTED,  /* the payload's exec succeeded */
+	ISO_RECORD_EXITED,   /* value: wait status; index: 1 when descendants are left */
 };
 
 struct iso_record {
@@ -84,7 +86,7 @@ struct iso_init_config {
 	uint32_t filter_count;
 	uint32_t workdir_offset; /* from the start of the message */
 	uint32_t path_offset;
-	uint32_t reserved;
+	uint16_t tty_rows, tty_columns; /* not 0: the payload gets a terminal of this size */
 };
 
 #endif

@@ -6,15 +6,20 @@
 #include "sandbox/supervise.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
+#include "runner/base/fd.h"
+#include "sandbox/terminal.h"
 
 #define SETUP_LIMIT_MS 30000
 #define KILL_LIMIT_MS  5000 /* how long a killed process may take to vanish */
@@ -34,6 +39,7 @@ enum {
 	SLOT_INIT,
 	SLOT_CANCEL,
 	SLOT_OOM,
+	SLOT_INPUT,
 	SLOT_STREAMS, /* two */
 	SLOT_COUNT = SLOT_STREAMS + 2,
 };
@@ -45,6 +51,7 @@ struct loop {
 	int64_t wall_deadline_ns, phase_deadline_ns;
 	int cancel_count;
 	bool control_open, cancel_open;
+	struct iso_terminal terminal;
 };
 
 /* Descendants that are still there although the payload has ended, without the init. */
@@ -100,28 +107,82 @@ static void on_payload_exit(struct loop *loop, const struct iso_record *record)
 		kill_all(loop);
 }
 
+/* One record, and the descriptor that came with it (or -1). The size as recvmsg(2) gives it. */
+static ssize_t receive(int control_fd, struct iso_record *ret_record, int *ret_fd)
+{
+	struct iovec data = {ret_record, sizeof(*ret_record)};
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr envelope = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t size;
+	do {
+		size = recvmsg(control_fd, &envelope, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (size < 0 && errno == EINTR);
+	*ret_fd = -1;
+	if (size > 0 && envelope.msg_controllen >= sizeof(control.header) &&
+	    control.header.cmsg_type == SCM_RIGHTS &&
+	    control.header.cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
+	return size;
+}
+
+/* The payload's terminal: what it says is the output, what the caller types is its input. */
+static void on_terminal(struct loop *loop, int master_fd)
+{
+	int reader_fd = fcntl(master_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (reader_fd < 0) {
+		iso_fd_close(master_fd);
+		kill_early(loop); /* without descriptors there is no output to be had */
+		return;
+	}
+	iso_terminal_start(&loop->terminal, iso_fd_above_stdio(master_fd), loop->what->input_fd);
+	iso_stream_replace_source(loop->what->streams[0], reader_fd);
+}
+
+static void on_record(struct loop *loop, const struct iso_record *record, int fd)
+{
+	switch (record->type) {
+	case ISO_RECORD_FAILED:
+		loop->ending->failure = *record;
+		break;
+	case ISO_RECORD_TERMINAL:
+		if (fd >= 0)
+			on_terminal(loop, ISO_TAKE_FD(fd));
+		break;
+	case ISO_RECORD_STARTED:
+		loop->ending->started = true;
+		if (loop->phase == PHASE_SETUP)
+			loop->phase = PHASE_RUNNING;
+		break;
+	case ISO_RECORD_EXITED:
+		on_payload_exit(loop, record);
+		break;
+	default:
+		break;
+	}
+	iso_fd_close(fd);
+}
+
 static void on_control(struct loop *loop)
 {
-	struct iso_record record;
+	struct iso_record record = {0};
+	int fd;
 	for (;;) {
-		ssize_t size = recv(loop->what->control_fd, &record, sizeof(record), MSG_DONTWAIT);
-		if (size < 0 && errno == EINTR)
-			continue;
+		ssize_t size = receive(loop->what->control_fd, &record, &fd);
 		if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return;
 		if (size != sizeof(record)) { /* closed */
 			loop->control_open = false;
 			return;
 		}
-		if (record.type == ISO_RECORD_FAILED) {
-			loop->ending->failure = record;
-		} else if (record.type == ISO_RECORD_STARTED) {
-			loop->ending->started = true;
-			if (loop->phase == PHASE_SETUP)
-				loop->phase = PHASE_RUNNING;
-		} else if (record.type == ISO_RECORD_EXITED) {
-			on_payload_exit(loop, &record);
-		}
+		on_record(loop, &record, fd);
 	}
 }
 
@@ -156,6 +217,10 @@ static void on_cancel(struct loop *loop)
 		return;
 	}
 	int signal_number = size < (ssize_t)sizeof(info.ssi_signo) ? SIGTERM : (int)info.ssi_signo;
+	if (signal_number == SIGWINCH) {
+		iso_terminal_resize(&loop->terminal);
+		return;
+	}
 	loop->cancel_count++;
 	if (loop->phase == PHASE_ENDED) {
 		abandon_outlets(loop);
@@ -230,6 +295,11 @@ static void fill_slots(const struct loop *loop, struct pollfd slots[SLOT_COUNT])
 	bool watch_oom = what->cgroup != NULL && !loop->ending->oom_seen;
 	slots[SLOT_CANCEL] = (struct pollfd){loop->cancel_open ? what->cancel_fd : -1, POLLIN, 0};
 	slots[SLOT_OOM] = (struct pollfd){watch_oom ? what->cgroup->oom_fd : -1, POLLIN, 0};
+	slots[SLOT_INPUT] = (struct pollfd){-1, 0, 0};
+	if (init_lives && iso_terminal_wants_write(&loop->terminal))
+		slots[SLOT_INPUT] = (struct pollfd){loop->terminal.master_fd, POLLOUT, 0};
+	else if (init_lives && iso_terminal_wants_input(&loop->terminal))
+		slots[SLOT_INPUT] = (struct pollfd){loop->terminal.input_fd, POLLIN, 0};
 	for (int i = 0; i < 2; i++) {
 		const struct iso_stream *stream = what->streams[i];
 		struct pollfd *slot = &slots[SLOT_STREAMS + i];
@@ -247,6 +317,8 @@ static void dispatch(struct loop *loop, const struct pollfd slots[SLOT_COUNT])
 		if (slots[SLOT_STREAMS + i].revents != 0)
 			iso_stream_pump(loop->what->streams[i]);
 	}
+	if (slots[SLOT_INPUT].revents != 0)
+		iso_terminal_pump(&loop->terminal);
 	if (slots[SLOT_CANCEL].revents != 0)
 		on_cancel(loop);
 	if (slots[SLOT_OOM].revents != 0) {
@@ -307,6 +379,7 @@ void iso_supervise(const struct iso_supervision *supervision, struct iso_ending 
 		.phase = PHASE_SETUP,
 		.control_open = true,
 		.cancel_open = true,
+		.terminal = {.master_fd = -1, .input_fd = -1},
 		.wall_deadline_ns = supervision->wall_limit_ms == ISO_UNLIMITED
 					    ? ISO_NEVER
 					    : iso_deadline_after(supervision->started_mono_ns,
@@ -319,6 +392,7 @@ void iso_supervise(const struct iso_supervision *supervision, struct iso_ending 
 	block_sigpipe(&saved, &was_pending);
 	run(&loop);
 	restore_sigpipe(&saved, was_pending);
+	iso_terminal_done(&loop.terminal);
 	iso_process_reap(supervision->process);
 	if (supervision->cgroup != NULL &&
 	    iso_cgroup_wait_empty(supervision->cgroup,

@@ -35,6 +35,7 @@ struct iso_supervision {
 	const struct iso_cgroup *cgroup; /* borrowed; NULL: none */
 	struct iso_stream *streams[2];	 /* borrowed; stdout, stderr */
 	int cancel_fd;			 /* borrowed; see struct iso_request */
+	int input_fd;			 /* borrowed; where a terminal's input comes from, or -1 */
 	enum iso_detached detached;
 	int64_t started_mono_ns;
 	uint64_t wall_limit_ms, grace_ms;

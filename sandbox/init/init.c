@@ -10,6 +10,7 @@
  *
  * It stays undumpable, so that a payload of the same uid cannot trace it or open its descriptors.
  */
+#include <asm/termios.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -25,6 +26,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "sandbox/rawcall.h"
 #include "sandbox/steps.h"
@@ -50,6 +52,9 @@ static union {
 	struct iso_init_config config;
 	char bytes[ISO_INIT_CONFIG_MAX];
 } message;
+
+/* The payload's side of its terminal, or -1. */
+static long terminal = -1;
 
 /* Written by the payload process, which shares this memory until its exec. */
 static volatile struct iso_record spawn_failure;
@@ -271,6 +276,59 @@ static long search_and_execute(const char *search, char **argv, char **env)
 	return outcome;
 }
 
+/*
+ * A terminal from the payload's own devpts. The master side goes to isorun; the payload's side
+ * stays open here until the end, so that the master does not end while the payload changes descriptors.
+ */
+static void make_terminal(void)
+{
+	const enum iso_step step = ISO_STEP_TERMINAL;
+	int unlocked = 0;
+	const struct winsize size = {
+		.ws_row = message.config.tty_rows,
+		.ws_col = message.config.tty_columns,
+	};
+	long master = iso_raw4(SYS_openat, AT_FDCWD, ISO_ARG("/dev/ptmx"),
+			       O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+	check(step, master);
+	check(step, iso_raw3(SYS_ioctl, master, TIOCSPTLCK, ISO_ARG(&unlocked)));
+	check(step, iso_raw3(SYS_ioctl, master, TIOCSWINSZ, ISO_ARG(&size)));
+	terminal = iso_raw3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	check(step, terminal);
+
+	struct iso_record record = {.type = ISO_RECORD_TERMINAL};
+	struct iovec data = {&record, sizeof(record)};
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	memset(&control, 0, sizeof(control));
+	control.header.cmsg_len = CMSG_LEN(sizeof(int));
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	*(int *)(void *)CMSG_DATA(&control.header) = (int)master;
+	const struct msghdr envelope = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	check(step, iso_raw3(SYS_sendmsg, ISO_INIT_FD_CONTROL, ISO_ARG(&envelope), MSG_NOSIGNAL));
+	(void)iso_raw1(SYS_close, master);
+}
+
+static void take_terminal(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		long result = iso_raw3(SYS_dup3, terminal, fd, 0);
+		if (result < 0)
+			spawn_fail(ISO_STEP_TERMINAL, 0, result);
+	}
+	long result = iso_raw3(SYS_ioctl, 0, TIOCSCTTY, 0);
+	if (result < 0)
+		spawn_fail(ISO_STEP_TERMINAL, 0, result);
+}
+
 static void payload_main(char **argv, char **env) __attribute__((noreturn));
 
 static void payload_main(char **argv, char **env)
@@ -285,6 +343,8 @@ static void payload_main(char **argv, char **env)
 	long result = iso_raw0(SYS_setsid);
 	if (result < 0)
 		spawn_fail(ISO_STEP_SESSION, 0, result);
+	if (terminal >= 0)
+		take_terminal();
 	for (uint32_t i = 0; i < config->rlimit_count; i++) {
 		const uint64_t limit[2] = {config->rlimits[i].soft, config->rlimits[i].hard};
 		result = iso_raw4(SYS_prlimit64, 0, config->rlimits[i].resource, ISO_ARG(limit), 0);
@@ -414,6 +474,9 @@ void init_main(long *stack)
 	long signals = iso_raw4(SYS_signalfd4, -1, ISO_ARG(&mask), sizeof(mask),
 				SFD_CLOEXEC | SFD_NONBLOCK);
 	check(ISO_STEP_FORK, signals);
+
+	if (message.config.tty_rows != 0)
+		make_terminal();
 
 	struct pollfd parent = {.fd = ISO_INIT_FD_PARENT, .events = POLLIN};
 	if (iso_raw3(SYS_poll, ISO_ARG(&parent), 1, 0) != 0)

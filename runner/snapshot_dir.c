@@ -1,4 +1,4 @@
-/* Entries and names gather in growing buffers, are sorted, and copied into one block of their size. */
+/* Entries and names gather in growing buffers, are sorted, and copied into one block. */
 #include "runner/snapshot_dir.h"
 
 #include <dirent.h>

@@ -278,7 +278,8 @@ static long search_and_execute(const char *search, char **argv, char **env)
 
 /*
  * A terminal from the payload's own devpts. The master side goes to isorun; the payload's side
- * stays open here until the end, so that the master does not end while the payload changes descriptors.
+ * stays open here until the end, so that the master does not end while the payload changes its
+ * descriptors.
  */
 static void make_terminal(void)
 {

@@ -190,6 +190,13 @@ install: all
 	install -D -m 755 $(BUILD)/libisorun.so $(DESTDIR)$(PREFIX)/lib/libisorun.so.0
 	ln -sf libisorun.so.0 $(DESTDIR)$(PREFIX)/lib/libisorun.so
 	install -D -m 644 runner/isorun.h $(DESTDIR)$(PREFIX)/include/isorun.h
+	install -D -m 644 docs/isorun.1 $(DESTDIR)$(PREFIX)/share/man/man1/isorun.1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(BUILD)/isorun completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/isorun
+	$(BUILD)/isorun completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_isorun
+	$(BUILD)/isorun completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/isorun.fish
 	install -D -m 644 docs/receipt.schema.json $(DESTDIR)$(PREFIX)/share/isorun/receipt.schema.json
 
 clean:

@@ -104,6 +104,17 @@ is 'doctor says that it works here' "$?" 0
 "$ISORUN" doctor --json >"$base/out"
 is 'doctor --json' "$? $(jq -c '[.schema,.usable,(.checks|length)]' <"$base/out")" '0 ["isorun.doctor/1",true,11]'
 contains 'help lists every option' "$("$ISORUN" help run)" '--workspace-mode rw|ro'
+"$ISORUN" completion bash >"$base/completion"
+# offers WORD…: what bash would offer for the last one
+offers() {
+  bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _isorun; echo "${COMPREPLY[@]}"' "$base/completion" "$@"
+}
+is 'completion: commands' "$(offers isorun d)" doctor
+is 'completion: options' "$(offers isorun run --workspace-)" '--workspace-mode'
+is 'completion: choices' "$(offers isorun run --detached '')" 'kill wait'
+contains 'completion: the command after --' "$(offers isorun run -- prin)" printf
+"$ISORUN" completion tcsh 2>/dev/null
+is 'completion: an unknown shell' "$?" 125
 contains '--version' "$("$ISORUN" --version)" 'isorun 0.'
 "$ISORUN" frobnicate 2>"$base/err"
 is 'an unknown command' "$? $(head -1 "$base/err")" '125 isorun: there is no command "frobnicate"'

@@ -40,10 +40,20 @@ int cli_run_parse(struct cli_run *run, char **argv, char ***ret_rest, struct iso
 void cli_run_init(struct cli_run *run);
 void cli_run_done(struct cli_run *run);
 
+/* One command by its name. */
+struct cli_command {
+	const char *name;
+	int (*main)(char **argv);
+};
+
+extern const struct cli_command cli_commands[];
+extern const size_t cli_command_count;
+
 /* The commands: arguments follow the command's name; the result is the exit code. */
 int cli_run(char **argv);
 int cli_plan(char **argv);
 int cli_doctor(char **argv);
+int cli_completion(char **argv);
 int cli_gc(char **argv);
 int cli_help(char **argv);
 

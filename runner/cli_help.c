@@ -16,6 +16,7 @@ static const struct {
 	{"doctor", "isorun doctor [--json]", "say whether this host can run isorun, and what to do",
 	 false},
 	{"gc", "isorun gc", "remove what runs whose isorun was killed have left", false},
+	{"completion", "isorun completion bash|zsh|fish", "print completions for a shell", false},
 	{"help", "isorun help [COMMAND]", "this text", false},
 };
 

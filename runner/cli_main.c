@@ -9,13 +9,17 @@
 
 #include "runner/cli.h"
 
-static const struct {
-	const char *name;
-	int (*main)(char **argv);
-} commands[] = {
-	{"run", cli_run},   {"plan", cli_plan},	  {"doctor", cli_doctor}, {"gc", cli_gc},
-	{"help", cli_help}, {"--help", cli_help}, {"-h", cli_help},
+const struct cli_command cli_commands[] = {
+	{"run", cli_run},
+	{"plan", cli_plan},
+	{"doctor", cli_doctor},
+	{"gc", cli_gc},
+	{"completion", cli_completion},
+	{"help", cli_help},
+	{"--help", cli_help},
+	{"-h", cli_help},
 };
+const size_t cli_command_count = sizeof(cli_commands) / sizeof(cli_commands[0]);
 
 /* A descriptor that we open must not become somebody's standard stream. */
 static void open_standard_streams(void)
@@ -53,9 +57,9 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--version") == 0)
 		return cli_print_line("isorun " ISORUN_VERSION);
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].main(argv + 2);
+	for (size_t i = 0; i < cli_command_count; i++) {
+		if (strcmp(argv[1], cli_commands[i].name) == 0)
+			return cli_commands[i].main(argv + 2);
 	}
 	fprintf(stderr, "isorun: there is no command \"%s\"\n  isorun help lists the commands\n",
 		argv[1]);

@@ -1,6 +1,6 @@
 /*
- * In raw mode ^C, ^Z and the like are bytes that the payload's terminal turns into signals in there.
- * Every way out of the run goes through cli_terminal_leave; only SIGKILL does not.
+ * In raw mode ^C, ^Z and the like are bytes that the payload's terminal turns into signals in
+ * there. Every way out of the run goes through cli_terminal_leave; only SIGKILL does not.
  */
 #include "runner/cli_terminal.h"
 

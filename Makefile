@@ -35,7 +35,7 @@ ALL_CFLAGS := $(CFLAGS) $(BASE) $(HARDEN) $(SANITIZE)
 # Code that runs without libc: raw system calls only, nothing that the compiler might call for.
 FREE_CFLAGS := $(CFLAGS) $(BASE) -fPIC -ffreestanding -fno-stack-protector -fcf-protection=none \
                -fno-tree-loop-distribute-patterns -fno-sanitize=all
-INIT_CFLAGS := -Os $(BASE) -ffreestanding -fno-stack-protector -fcf-protection=none -fno-pie \
+INIT_CFLAGS := -Os $(filter-out -MMD -MP,$(BASE)) -ffreestanding -fno-stack-protector -fcf-protection=none -fno-pie \
                -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns
 INIT_LDFLAGS := -static -no-pie -nostdlib -Wl,--build-id=none -Wl,-z,noseparate-code \
                 -Wl,-z,noexecstack -s
@@ -119,9 +119,9 @@ $(OBJ)/sandbox/init/init_image.o: sandbox/init/init_image.S $(BUILD)/isorun-init
 	@mkdir -p $(@D)
 	$(Q)$(CC) -c -DINIT_PATH='"$(BUILD)/isorun-init"' -o $@ $<
 
-$(BUILD)/isorun-init: sandbox/init/init.c
-	@mkdir -p $(@D) $(OBJ)/sandbox/init
-	$(Q)$(CC) $(CPPFLAGS) $(INIT_CFLAGS) -MF $(OBJ)/sandbox/init/init.d -MT $@ $(INIT_LDFLAGS) -o $@ $<
+$(BUILD)/isorun-init: $(wildcard sandbox/init/*.[ch]) sandbox/steps.h sandbox/rawcall.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(INIT_CFLAGS) $(INIT_LDFLAGS) -o $@ $(filter %.c,$^)
 
 # --- computed at build time ------------------------------------------------------------------------
 

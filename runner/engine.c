@@ -332,6 +332,7 @@ static int execute(struct run *run, struct iso_result *result, struct iso_error 
 	}
 	result->requested = run->plan.limits;
 	result->identity = run->plan.identity;
+	result->landlock_abi = run->plan.landlock_abi;
 	result->workspace_read_only = run->plan.workspace_read_only;
 	result->workspace = strdup(run->plan.workspace);
 	if (result->workspace == NULL)

@@ -19,20 +19,21 @@
 #include "runner/base/fd.h"
 #include "runner/base/path.h"
 
-#define MIB		    (UINT64_C(1) << 20)
-#define GIB		    (UINT64_C(1) << 30)
-#define DEFAULT_MEMORY	    (2 * GIB)
-#define SMALLEST_MEMORY	    MIB
-#define DEFAULT_PIDS	    1024
-#define LARGEST_PIDS	    4000000 /* beyond the kernel's PID_MAX_LIMIT */
-#define DEFAULT_GRACE_MS    2000
-#define DEFAULT_NOFILE_SOFT 1024
-#define DEFAULT_NOFILE_HARD 65536
-#define DEFAULT_INNER_ID    1000
-#define DEFAULT_ROWS	    24
-#define DEFAULT_COLUMNS	    80
-#define HOSTNAME_MAX	    64
-#define ID_MAX		    (UINT32_MAX - 1)
+#define MIB		     (UINT64_C(1) << 20)
+#define GIB		     (UINT64_C(1) << 30)
+#define DEFAULT_MEMORY	     (2 * GIB)
+#define SMALLEST_MEMORY	     MIB
+#define DEFAULT_PIDS	     1024
+#define LARGEST_PIDS	     4000000 /* beyond the kernel's PID_MAX_LIMIT */
+#define DEFAULT_GRACE_MS     2000
+#define DEFAULT_NOFILE_SOFT  1024
+#define DEFAULT_NOFILE_HARD  65536
+#define DEFAULT_INNER_ID     1000
+#define LANDLOCK_WITH_RENAME 2
+#define DEFAULT_ROWS	     24
+#define DEFAULT_COLUMNS	     80
+#define HOSTNAME_MAX	     64
+#define ID_MAX		     (UINT32_MAX - 1)
 
 int iso_named_path_open(const char *path, const char *what, struct iso_named_path *ret_named,
 			struct iso_error *err)
@@ -340,6 +341,8 @@ static int build(const struct iso_request *request, const struct iso_host *host,
 		return -1;
 	plan->detached = request->detached;
 	plan->cgroup_optional = request->cgroup_optional;
+	/* Before its second version Landlock forbids every rename across directories. */
+	plan->landlock_abi = host->landlock_abi >= LANDLOCK_WITH_RENAME ? host->landlock_abi : 0;
 	plan->tty = request->tty;
 	plan->tty_rows = request->tty_rows != 0 ? request->tty_rows : DEFAULT_ROWS;
 	plan->tty_columns = request->tty_columns != 0 ? request->tty_columns : DEFAULT_COLUMNS;

@@ -120,7 +120,10 @@ static void add_isolation(struct iso_json *json, cJSON *root, const struct iso_r
 	iso_json_add_strv(json, isolation, "namespaces", namespaces);
 	iso_json_add_text(json, isolation, "cgroup", iso_cgroup_mode_name(result->cgroup_mode));
 	iso_json_add_text(json, isolation, "seccomp", "default");
-	iso_json_add_null(json, isolation, "landlock_abi");
+	if (result->landlock_abi > 0)
+		iso_json_add_u64(json, isolation, "landlock_abi", result->landlock_abi);
+	else
+		iso_json_add_null(json, isolation, "landlock_abi");
 	iso_json_add_bool(json, isolation, "no_new_privs", true);
 	iso_json_add_text(json, isolation, "identity", iso_identity_name(result->identity.kind));
 	iso_json_add_u64(json, isolation, "host_uid", result->identity.host_uid);

@@ -34,7 +34,8 @@ struct iso_result {
 	uint64_t memory_effective_bytes, pids_effective_count, cpu_effective_millis;
 	enum iso_cgroup_mode cgroup_mode;
 	struct iso_identity identity;
-	char *workspace; /* owned, or NULL */
+	uint32_t landlock_abi; /* 0: none */
+	char *workspace;       /* owned, or NULL */
 	bool workspace_read_only;
 	bool has_diff;
 	struct iso_diff diff;		/* owned, when there is one */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/landlock.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/capability.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -76,6 +78,8 @@ int iso_host_probe(struct iso_host *ret_host, struct iso_error *err)
 		.memory_bytes = (uint64_t)info.totalram * info.mem_unit,
 		.nofile_hard_count = nofile.rlim_max,
 	};
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	ret_host->landlock_abi = abi > 0 ? (uint32_t)abi : 0;
 	ret_host->privileged =
 		ret_host->euid == 0 && iso_host_missing_capability() == NULL && nobodys_id_exists();
 	return 0;

@@ -15,6 +15,7 @@ struct iso_host {
 	bool privileged; /* root of the host, with every capability that a launch needs */
 	uint64_t memory_bytes;
 	uint64_t nofile_hard_count; /* of this process */
+	uint32_t landlock_abi;	    /* 0: this kernel has none, or does not use it */
 };
 
 /* Host ids that own nothing: between the ranges that distributions and systemd hand out. */

@@ -142,6 +142,10 @@ int iso_plan_print(const struct iso_plan *plan, char **ret_json, struct iso_erro
 			  plan->detached == ISO_DETACHED_WAIT ? "wait" : "kill");
 	iso_json_add_text(&json, root, "cgroup", plan->cgroup_optional ? "optional" : "required");
 	iso_json_add_text(&json, root, "seccomp", "default");
+	if (plan->landlock_abi > 0)
+		iso_json_add_u64(&json, root, "landlock_abi", plan->landlock_abi);
+	else
+		iso_json_add_null(&json, root, "landlock_abi");
 	iso_json_add_bool(&json, root, "tty", plan->tty);
 
 	cJSON *list = iso_json_add_array(&json, root, "filesystem");

@@ -84,6 +84,7 @@ struct iso_plan {
 	bool cgroup_optional;
 	bool tty;
 	uint16_t tty_rows, tty_columns;
+	uint32_t landlock_abi; /* the second wall; 0: this kernel has none that fits */
 	uint64_t workspace_dev, workspace_ino; /* which directory was meant; not printed */
 	struct iso_strv protected_paths;       /* workspace-relative; their creation is sensitive */
 };

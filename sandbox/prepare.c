@@ -204,22 +204,55 @@ static void fill_rlimits(const struct iso_limits *limits, struct iso_init_config
 		add_rlimit(config, RLIMIT_FSIZE, limits->fsize_max_bytes, limits->fsize_max_bytes);
 }
 
+/* Where the payload may write: what Landlock repeats of the mounts. */
+static bool is_writable_place(const struct iso_fsop *op)
+{
+	return (op->kind == ISO_FSOP_BIND && op->writable) ||
+	       (op->kind == ISO_FSOP_TMPFS && !op->device_files);
+}
+
+/* The strings behind the filter, gathered so that their size is known first. */
+static int gather_strings(const struct iso_plan *plan, struct iso_strv *ret_strings,
+			  struct iso_error *err)
+{
+	const char *search = iso_strv_find_variable(&plan->env, "PATH");
+	search = search == NULL ? "" : search + strlen("PATH=");
+	if (iso_strv_add(ret_strings, plan->workdir) < 0 || iso_strv_add(ret_strings, search) < 0)
+		return iso_error_nomem(err);
+	for (size_t i = 0; i < plan->fsop_count; i++) {
+		if (is_writable_place(&plan->fsops[i]) &&
+		    iso_strv_add(ret_strings, plan->fsops[i].target) < 0)
+			return iso_error_nomem(err);
+	}
+	return 0;
+}
+
+static size_t strings_size(const struct iso_strv *strings)
+{
+	size_t size = 0;
+	for (size_t i = 0; i < strings->count; i++)
+		size += strlen(strings->items[i]) + 1;
+	return size;
+}
+
 /* Compose the init's message and put it into the pair, where it waits. */
 static int send_config(const struct iso_prepared *prepared, struct iso_error *err)
 {
 	const struct iso_plan *plan = prepared->plan;
-	const char *search = iso_strv_find_variable(&plan->env, "PATH");
-	search = search == NULL ? "" : search + strlen("PATH=");
+	ISO_CLEANUP(iso_strv_done) struct iso_strv strings = {0};
+	if (gather_strings(plan, &strings, err) < 0)
+		return -1;
 	size_t filter_size = iso_default_filter_count * sizeof(iso_default_filter[0]);
-	size_t workdir_offset = sizeof(struct iso_init_config) + filter_size;
-	size_t path_offset = workdir_offset + strlen(plan->workdir) + 1;
-	size_t size = path_offset + strlen(search) + 1;
+	size_t strings_offset = sizeof(struct iso_init_config) + filter_size;
+	size_t size = strings_offset + strings_size(&strings);
 	if (size > ISO_INIT_CONFIG_MAX)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "prepare the init: working directory and PATH are too long");
+				     "prepare the init: working directory, PATH and the writable "
+				     "paths are too long together");
 	ISO_AUTO_FREE char *message = calloc(1, size);
 	if (message == NULL)
 		return iso_error_nomem(err);
+	size_t path_offset = strings_offset + strlen(strings.items[0]) + 1;
 	struct iso_init_config *config = (struct iso_init_config *)message;
 	*config = (struct iso_init_config){
 		.tag = ISO_INIT_CONFIG_TAG,
@@ -230,15 +263,19 @@ static int send_config(const struct iso_prepared *prepared, struct iso_error *er
 		.host_uid = plan->identity.host_uid,
 		.host_gid = plan->identity.host_gid,
 		.filter_count = (uint32_t)iso_default_filter_count,
-		.workdir_offset = (uint32_t)workdir_offset,
+		.workdir_offset = (uint32_t)strings_offset,
 		.path_offset = (uint32_t)path_offset,
 		.tty_rows = plan->tty ? plan->tty_rows : 0,
 		.tty_columns = plan->tty ? plan->tty_columns : 0,
+		.landlock_abi = plan->landlock_abi,
+		.writable_offset = (uint32_t)(path_offset + strlen(strings.items[1]) + 1),
+		.writable_count = (uint32_t)strings.count - 2,
 	};
 	fill_rlimits(&plan->limits, config);
 	memcpy(message + sizeof(*config), iso_default_filter, filter_size);
-	memcpy(message + workdir_offset, plan->workdir, strlen(plan->workdir) + 1);
-	memcpy(message + path_offset, search, strlen(search) + 1);
+	char *cursor = message + strings_offset;
+	for (size_t i = 0; i < strings.count; i++)
+		cursor = stpcpy(cursor, strings.items[i]) + 1;
 	if (send(prepared->control_fd, message, size, MSG_NOSIGNAL) != (ssize_t)size)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "configure the init");
 	return 0;

@@ -29,6 +29,7 @@
 	X(FORK, "create the payload process")                     \
 	X(SESSION, "create the session")                          \
 	X(RLIMIT, "set the resource limit")                       \
+	X(LANDLOCK, "restrict the file system by Landlock")       \
 	X(SECCOMP, "load the seccomp filter")                     \
 	X(WORKDIR, "enter the working directory")                 \
 	X(EXEC, "execute the command")
@@ -64,7 +65,8 @@ enum {
 };
 
 /* What the parent sends first on the pair, once, as one message: this header, `filter_count`
- * instructions of 8 bytes, then the NUL-terminated working directory and executable search path. */
+ * instructions of 8 bytes, then NUL-terminated strings: the working directory, the executable
+ * search path, the writable paths. */
 #define ISO_INIT_RLIMIT_MAX 8
 #define ISO_INIT_CONFIG_MAX (UINT32_C(48) << 10)
 #define ISO_INIT_CONFIG_TAG 0x49534f31u /* "ISO1": both sides are built together */
@@ -87,6 +89,10 @@ struct iso_init_config {
 	uint32_t workdir_offset; /* from the start of the message */
 	uint32_t path_offset;
 	uint16_t tty_rows, tty_columns; /* not 0: the payload gets a terminal of this size */
+	uint32_t landlock_abi;		/* 0: do without */
+	uint32_t writable_offset;	/* NUL-terminated paths, one after the other, */
+	uint32_t writable_count;	/* below which the payload may write */
+	uint32_t reserved;
 };
 
 #endif

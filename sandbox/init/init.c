@@ -14,10 +14,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <linux/wait.h>
 #include <poll.h>
@@ -28,13 +26,12 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "sandbox/init/init.h"
 #include "sandbox/rawcall.h"
-#include "sandbox/steps.h"
 
 #define SIGNAL_COUNT	 64
 #define SIGNAL_BIT(n)	 (1UL << ((n)-1))
 #define CAPABILITY_COUNT 64 /* PR_CAPBSET_DROP says EINVAL beyond the kernel's last */
-#define PATH_LIMIT	 4096
 #define SECURE_BITS                                                                              \
 	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                         \
 	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | \
@@ -48,16 +45,13 @@ struct kernel_sigaction {
 	unsigned long mask;
 };
 
-static union {
-	struct iso_init_config config;
-	char bytes[ISO_INIT_CONFIG_MAX];
-} message;
+union iso_init_message iso_init_message;
 
 /* The payload's side of its terminal, or -1. */
-static long terminal = -1;
+long iso_init_terminal = -1;
 
 /* Written by the payload process, which shares this memory until its exec. */
-static volatile struct iso_record spawn_failure;
+volatile struct iso_record iso_init_spawn_failure;
 
 /* The compiler may ask for these. */
 void *memcpy(void *target, const void *source, size_t size);
@@ -80,9 +74,7 @@ void *memset(void *target, int byte, size_t size)
 	return target;
 }
 
-static void quit(int code) __attribute__((noreturn));
-
-static void quit(int code)
+void iso_init_quit(int code)
 {
 	for (;;)
 		(void)iso_raw1(SYS_exit_group, code);
@@ -104,7 +96,7 @@ static void fail(enum iso_step step, long result)
 		.value = (int32_t)-result,
 	};
 	send_record(&record);
-	quit(1);
+	iso_init_quit(1);
 }
 
 static void check(enum iso_step step, long result)
@@ -116,11 +108,12 @@ static void check(enum iso_step step, long result)
 static void receive_config(void)
 {
 	const enum iso_step step = ISO_STEP_INIT_CONFIG;
-	long size = iso_raw6(SYS_recvfrom, ISO_INIT_FD_CONTROL, ISO_ARG(message.bytes),
-			     sizeof(message.bytes), 0, 0, 0);
+	long size = iso_raw6(SYS_recvfrom, ISO_INIT_FD_CONTROL, ISO_ARG(iso_init_message.bytes),
+			     sizeof(iso_init_message.bytes), 0, 0, 0);
 	check(step, size);
-	if ((size_t)size < sizeof(message.config) || message.config.tag != ISO_INIT_CONFIG_TAG ||
-	    message.config.size != (size_t)size)
+	if ((size_t)size < sizeof(iso_init_message.config) ||
+	    iso_init_message.config.tag != ISO_INIT_CONFIG_TAG ||
+	    iso_init_message.config.size != (size_t)size)
 		fail(step, -EPROTO);
 	check(step, iso_raw3(SYS_fcntl, ISO_INIT_FD_CONTROL, F_SETFD, FD_CLOEXEC));
 	check(step, iso_raw3(SYS_fcntl, ISO_INIT_FD_PARENT, F_SETFD, FD_CLOEXEC));
@@ -191,7 +184,7 @@ static long raise_capabilities(void)
  */
 static void enter_user_namespace(void)
 {
-	const struct iso_init_config *config = &message.config;
+	const struct iso_init_config *config = &iso_init_message.config;
 	check(ISO_STEP_IDENTITY, iso_raw2(SYS_setgroups, 0, 0));
 	check(ISO_STEP_IDENTITY, iso_raw2(SYS_prctl, PR_SET_KEEPCAPS, 1));
 	check(ISO_STEP_IDENTITY,
@@ -226,56 +219,6 @@ static void drop_capabilities(void)
 	check(ISO_STEP_NO_NEW_PRIVS, iso_raw5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 }
 
-static void spawn_fail(enum iso_step step, uint32_t index, long result) __attribute__((noreturn));
-
-static void spawn_fail(enum iso_step step, uint32_t index, long result)
-{
-	spawn_failure.step = step;
-	spawn_failure.index = index;
-	spawn_failure.value = (int32_t)-result;
-	spawn_failure.type = ISO_RECORD_FAILED;
-	quit(127);
-}
-
-static size_t length_until(const char *text, char end)
-{
-	size_t length = 0;
-	while (text[length] != '\0' && text[length] != end)
-		length++;
-	return length;
-}
-
-/* execvp's search: the first that can be executed, else "permission denied" before "not found". */
-static long search_and_execute(const char *search, char **argv, char **env)
-{
-	const char *name = argv[0];
-	size_t name_length = length_until(name, '\0');
-	if (name[length_until(name, '/')] == '/')
-		return iso_raw3(SYS_execve, ISO_ARG(name), ISO_ARG(argv), ISO_ARG(env));
-	if (name_length == 0)
-		return -ENOENT;
-	long outcome = -ENOENT;
-	char path[PATH_LIMIT];
-	while (*search != '\0') {
-		size_t length = length_until(search, ':');
-		if (length > 0 && length + name_length + 2 <= sizeof(path)) {
-			memcpy(path, search, length);
-			path[length] = '/';
-			memcpy(path + length + 1, name, name_length + 1);
-			long result =
-				iso_raw3(SYS_execve, ISO_ARG(path), ISO_ARG(argv), ISO_ARG(env));
-			if (result == -EACCES)
-				outcome = result;
-			else if (result != -ENOENT && result != -ENOTDIR)
-				return result;
-		}
-		search += length;
-		if (*search == ':')
-			search++;
-	}
-	return outcome;
-}
-
 /*
  * A terminal from the payload's own devpts. The master side goes to isorun; the payload's side
  * stays open here until the end, so that the master does not end while the payload changes its
@@ -286,16 +229,16 @@ static void make_terminal(void)
 	const enum iso_step step = ISO_STEP_TERMINAL;
 	int unlocked = 0;
 	const struct winsize size = {
-		.ws_row = message.config.tty_rows,
-		.ws_col = message.config.tty_columns,
+		.ws_row = iso_init_message.config.tty_rows,
+		.ws_col = iso_init_message.config.tty_columns,
 	};
 	long master = iso_raw4(SYS_openat, AT_FDCWD, ISO_ARG("/dev/ptmx"),
 			       O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
 	check(step, master);
 	check(step, iso_raw3(SYS_ioctl, master, TIOCSPTLCK, ISO_ARG(&unlocked)));
 	check(step, iso_raw3(SYS_ioctl, master, TIOCSWINSZ, ISO_ARG(&size)));
-	terminal = iso_raw3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	check(step, terminal);
+	iso_init_terminal = iso_raw3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	check(step, iso_init_terminal);
 
 	struct iso_record record = {.type = ISO_RECORD_TERMINAL};
 	struct iovec data = {&record, sizeof(record)};
@@ -318,68 +261,22 @@ static void make_terminal(void)
 	(void)iso_raw1(SYS_close, master);
 }
 
-static void take_terminal(void)
-{
-	for (int fd = 0; fd <= 2; fd++) {
-		long result = iso_raw3(SYS_dup3, terminal, fd, 0);
-		if (result < 0)
-			spawn_fail(ISO_STEP_TERMINAL, 0, result);
-	}
-	long result = iso_raw3(SYS_ioctl, 0, TIOCSCTTY, 0);
-	if (result < 0)
-		spawn_fail(ISO_STEP_TERMINAL, 0, result);
-}
-
-static void payload_main(char **argv, char **env) __attribute__((noreturn));
-
-static void payload_main(char **argv, char **env)
-{
-	const struct iso_init_config *config = &message.config;
-	const unsigned long no_signals = 0;
-	const struct sock_fprog program = {
-		.len = (unsigned short)config->filter_count,
-		.filter = (struct sock_filter *)(void *)(message.bytes + sizeof(*config)),
-	};
-
-	long result = iso_raw0(SYS_setsid);
-	if (result < 0)
-		spawn_fail(ISO_STEP_SESSION, 0, result);
-	if (terminal >= 0)
-		take_terminal();
-	for (uint32_t i = 0; i < config->rlimit_count; i++) {
-		const uint64_t limit[2] = {config->rlimits[i].soft, config->rlimits[i].hard};
-		result = iso_raw4(SYS_prlimit64, 0, config->rlimits[i].resource, ISO_ARG(limit), 0);
-		if (result < 0)
-			spawn_fail(ISO_STEP_RLIMIT, i, result);
-	}
-	(void)iso_raw4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, ISO_ARG(&no_signals), 0,
-		       sizeof(no_signals)); /* cannot fail with valid arguments */
-	result = iso_raw1(SYS_chdir, ISO_ARG(message.bytes + config->workdir_offset));
-	if (result < 0)
-		spawn_fail(ISO_STEP_WORKDIR, 0, result);
-	result = iso_raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, ISO_ARG(&program));
-	if (result < 0)
-		spawn_fail(ISO_STEP_SECCOMP, 0, result);
-	result = search_and_execute(message.bytes + config->path_offset, argv, env);
-	spawn_fail(ISO_STEP_EXEC, 0, result);
-}
-
 /* vfork: when this returns in the init, the payload has executed its program or has failed. */
 static long __attribute__((noinline)) spawn(char **argv, char **env)
 {
 	long pid = iso_raw5(SYS_clone, CLONE_VM | CLONE_VFORK | 17 /* SIGCHLD */, 0, 0, 0, 0);
 	if (pid == 0)
-		payload_main(argv, env);
+		iso_init_payload(argv, env);
 	check(ISO_STEP_FORK, pid);
-	if (spawn_failure.type == ISO_RECORD_FAILED) {
+	if (iso_init_spawn_failure.type == ISO_RECORD_FAILED) {
 		const struct iso_record record = {
 			.type = ISO_RECORD_FAILED,
-			.step = spawn_failure.step,
-			.index = spawn_failure.index,
-			.value = spawn_failure.value,
+			.step = iso_init_spawn_failure.step,
+			.index = iso_init_spawn_failure.index,
+			.value = iso_init_spawn_failure.value,
 		};
 		send_record(&record);
-		quit(1);
+		iso_init_quit(1);
 	}
 	const struct iso_record started = {.type = ISO_RECORD_STARTED};
 	send_record(&started);
@@ -419,7 +316,7 @@ static bool reap(long payload, bool payload_ended)
 		payload_ended = true;
 	}
 	if (payload_ended && alone)
-		quit(0);
+		iso_init_quit(0);
 	return payload_ended;
 }
 
@@ -442,7 +339,7 @@ static void supervise(long signals, long payload)
 		struct signalfd_siginfo info;
 		(void)iso_raw3(SYS_poll, ISO_ARG(polled), 2, -1);
 		if (polled[1].revents != 0)
-			quit(1); /* isorun has died: so does everything here */
+			iso_init_quit(1); /* isorun has died: so does everything here */
 		if (iso_raw3(SYS_read, signals, ISO_ARG(&info), sizeof(info)) != sizeof(info))
 			continue;
 		if (info.ssi_signo == 17 /* SIGCHLD */)
@@ -461,7 +358,7 @@ void init_main(long *stack)
 
 	receive_config();
 	reset_dispositions();
-	if (message.config.make_user_namespace)
+	if (iso_init_message.config.make_user_namespace)
 		enter_user_namespace();
 	drop_capabilities();
 	(void)iso_raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
@@ -476,12 +373,12 @@ void init_main(long *stack)
 				SFD_CLOEXEC | SFD_NONBLOCK);
 	check(ISO_STEP_FORK, signals);
 
-	if (message.config.tty_rows != 0)
+	if (iso_init_message.config.tty_rows != 0)
 		make_terminal();
 
 	struct pollfd parent = {.fd = ISO_INIT_FD_PARENT, .events = POLLIN};
 	if (iso_raw3(SYS_poll, ISO_ARG(&parent), 1, 0) != 0)
-		quit(1); /* isorun died while all this was set up: nothing starts */
+		iso_init_quit(1); /* isorun died while all this was set up: nothing starts */
 	supervise(signals, spawn(argv + 1, env));
 }
 

@@ -106,8 +106,9 @@ int iso_cgroup_gc(uint64_t *ret_removed, struct iso_error *err);
 /* Where the v2 hierarchy is mounted, or NULL; `*ret_mode` says which kind of host that makes. */
 const char *iso_cgroup_find_mount(enum iso_cgroup_mode *ret_mode);
 
-/* The name of a v1 hierarchy, as below /sys/fs/cgroup. Static. */
-const char *iso_cgroup_v1_name(enum iso_v1 v1);
+/* Where a v1 hierarchy is mounted on a hybrid host. */
+#define ISO_V1_MOUNT_SIZE 64
+void iso_cgroup_v1_mount(enum iso_v1 v1, char ret_path[ISO_V1_MOUNT_SIZE]);
 
 /* The receipt's word: "none", "unified", "hybrid". Static. */
 const char *iso_cgroup_mode_name(enum iso_cgroup_mode mode);

@@ -23,7 +23,6 @@
 #define YOUNG_S		2 /* its isorun may not have locked it yet */
 #define KILL_LIMIT_MS	5000
 #define DEPTH_MAX	32
-#define CGROUP_ROOT	"/sys/fs/cgroup"
 
 struct sweep {
 	uint64_t removed;
@@ -159,9 +158,8 @@ int iso_cgroup_gc(uint64_t *ret_removed, struct iso_error *err)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open \"%s\"", mount);
 	walk(fd, DEPTH_MAX, &sweep, clean_v2);
 	for (int v1 = 0; mode == ISO_CGROUP_HYBRID && v1 < ISO_V1_COUNT; v1++) {
-		char path[64];
-		snprintf(path, sizeof(path), CGROUP_ROOT "/%s",
-			 iso_cgroup_v1_name((enum iso_v1)v1));
+		char path[ISO_V1_MOUNT_SIZE];
+		iso_cgroup_v1_mount((enum iso_v1)v1, path);
 		fd = open(path, DIRECTORY_FLAGS);
 		if (fd >= 0)
 			walk(fd, DEPTH_MAX, &sweep, clean_v1);

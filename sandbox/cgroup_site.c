@@ -52,9 +52,9 @@ const char *iso_cgroup_find_mount(enum iso_cgroup_mode *ret_mode)
 	return is_cgroup2(CGROUP_ROOT "/unified") ? CGROUP_ROOT "/unified" : NULL;
 }
 
-const char *iso_cgroup_v1_name(enum iso_v1 v1)
+void iso_cgroup_v1_mount(enum iso_v1 v1, char ret_path[ISO_V1_MOUNT_SIZE])
 {
-	return v1_names[v1];
+	snprintf(ret_path, ISO_V1_MOUNT_SIZE, CGROUP_ROOT "/%s", v1_names[v1]);
 }
 
 /* True when the comma- or blank-separated `list` of `length` bytes holds `word`. */
@@ -211,7 +211,7 @@ static int open_hybrid(struct iso_cgroup_site *site, const char *self, struct is
 	if (faccessat(site->dir_fd, ".", W_OK, AT_EACCESS) < 0)
 		return refuse_delegation(site->path, errno, err);
 	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++) {
-		char own[PATH_MAX], mount[64], path[PATH_MAX + 64];
+		char own[PATH_MAX], mount[ISO_V1_MOUNT_SIZE], path[PATH_MAX + 64];
 		if (own_path(self, v1_names[v1], own, sizeof(own)) < 0) {
 			if (v1 == ISO_V1_CPU)
 				continue; /* only runs with --cpus need it */
@@ -221,7 +221,7 @@ static int open_hybrid(struct iso_cgroup_site *site, const char *self, struct is
 					      "boot with systemd.unified_cgroup_hierarchy=1, or "
 					      "mount the v1 hierarchy below " CGROUP_ROOT);
 		}
-		snprintf(mount, sizeof(mount), CGROUP_ROOT "/%s", v1_names[v1]);
+		iso_cgroup_v1_mount((enum iso_v1)v1, mount);
 		site->v1_dir_fds[v1] = open_own(mount, own, path, sizeof(path), err);
 		if (site->v1_dir_fds[v1] < 0)
 			return -1;

@@ -46,4 +46,26 @@ is '--tty and --json exclude each other' "$code" 125
 out=$(TERM=xterm-test "$ISORUN" run --tty --stdin null -- sh -c 'echo $TERM' | tr -d '\r')
 is '--tty: the payload knows which terminal it is' "$out" xterm-test
 
+# The status line: drawn at the start of a line only, taken away before output and at the end.
+pty 24 80 '' '' -- "$ISORUN" run -- sh -c 'sleep 2; echo one; printf two; sleep 2; echo; sleep 1.5; exit 3'
+line='isorun: 0:0[0-9], [0-9.]+ MiB, [0-9]+ process(es)?'
+erase="$(printf '\033')\\[K"
+at_least 'the status line is shown in a long run' "$(grep -cE "$line" "$base/shown")" 1
+is 'what remains when it has been taken away is the output' \
+  "$(sed -E "s/$line$erase//g" "$base/shown" | head -2 | tr '\n' ' ')" 'one two '
+is 'nothing is drawn beside a line that is not complete' "$(grep -cE "two.*isorun: 0" "$base/shown")" 0
+is 'the status line vanishes at the end' \
+  "$(sed -E "s/$line$erase//g" "$base/shown" | tail -2 | tr '\n' ' ')" ' exit 3, settings as before '
+pty 24 20 '' '' -- "$ISORUN" run -- sleep 1.5
+is 'on a narrow terminal the status line is cut' "$(grep -oE 'isorun: [^[:cntrl:]]*' "$base/shown" | head -1 | wc -c)" 20
+pty 24 80 '' '' -- "$ISORUN" run --quiet -- sleep 1.5
+is 'with --quiet there is no status line' "$(grep -c 'isorun:' "$base/shown")" 0
+"$ISORUN" run -- sleep 1.5 2>"$base/err"
+is 'where standard error is no terminal there is none' "$(wc -c <"$base/err")" 0
+pty 24 80 '0:01' '\023' '' 'pause 5000' '' '\021' -- \
+  "$ISORUN" run --timeout 3s --grace 0 --receipt "$base/receipt" -- sleep 20
+receipt=$(cat "$base/receipt")
+is 'T82 a terminal stopped with ^S does not stop the deadline' \
+  "$(tail -1 "$base/shown" | cut -d, -f1) $(field '.elapsed_ms < 4500')" 'exit 124 true'
+
 finish

@@ -21,6 +21,7 @@
 #include "runner/base/fd.h"
 #include "runner/base/parse.h"
 #include "runner/cli.h"
+#include "runner/cli_status.h"
 #include "runner/cli_terminal.h"
 
 /* Where the receipt goes, opened before anything runs. */
@@ -199,11 +200,14 @@ static int run_request(struct cli_run *run, const struct receipt_sink *sink)
 	run->request.stdout_fd = run->json ? -1 : STDOUT_FILENO;
 	run->request.stderr_fd = run->json ? -1 : STDERR_FILENO;
 	struct cli_terminal terminal = {.raw = false};
+	struct cli_status status_line;
 	int made = -1;
+	cli_status_enter(&status_line, &run->request, run->quiet || run->tty);
 	if (cancel_fd >= 0 && iso_engine_new(&engine, &err) == 0 &&
 	    (!run->tty || cli_terminal_enter(&terminal, &run->request, &err) == 0))
 		made = iso_engine_run(engine, &run->request, &result, &err);
 	cli_terminal_leave(&terminal);
+	cli_status_leave(&status_line);
 	if (made < 0) {
 		struct iso_error reason = err;
 		made = iso_result_new_refused(&reason, &result, &err);

@@ -224,6 +224,8 @@ static void supervise(struct run *run)
 		.streams = {&run->streams[0], &run->streams[1]},
 		.cancel_fd = run->request->cancel_fd,
 		.input_fd = run->plan.tty ? run->request->stdin_fd : -1,
+		.on_progress = run->request->on_progress,
+		.progress_data = run->request->progress_data,
 		.detached = run->plan.detached,
 		.started_mono_ns = run->started_mono_ns,
 		.wall_limit_ms = run->plan.limits.wall_limit_ms,

@@ -103,6 +103,15 @@ struct iso_mount {
 /* "No limit", for members that accept it. */
 #define ISO_UNLIMITED (UINT64_MAX - 1)
 
+/* A look at a run that goes on. */
+struct iso_progress {
+	uint64_t elapsed_ms;
+	uint64_t memory_bytes;	/* UINT64_MAX: not known */
+	uint64_t process_count; /* of the payload; UINT64_MAX: not known */
+	bool midline[2]; /* what was passed through to `stdout_fd` and `stderr_fd` ends in a line
+			  * that is not complete */
+};
+
 /*
  * One execution. Every pointer and descriptor is borrowed until iso_engine_run returns. Start from
  * iso_request_init, so that members added later have their defaults.
@@ -137,8 +146,13 @@ struct iso_request {
 	int cancel_fd; /* readable means cancel: a signalfd, or a pipe carrying uint32_t signal
 			* numbers, which the payload then receives; SIGWINCH does not cancel but
 			* takes the size of the terminal at `stdin_fd` over; -1: none */
-	bool diff;     /* find out what changed in the workspace */
-	bool capture;  /* retain and hash the output */
+	/* Called in the thread of iso_engine_run, for those who show that something goes on: about
+	 * once a second with a `progress`, and with NULL before output is passed through and when
+	 * the run has ended. NULL: no need. */
+	void (*on_progress)(void *data, const struct iso_progress *progress);
+	void *progress_data;
+	bool diff;		     /* find out what changed in the workspace */
+	bool capture;		     /* retain and hash the output */
 	uint64_t output_limit_bytes; /* retained per stream; ISO_DEFAULT: 16000 */
 	enum iso_keep keep;
 };

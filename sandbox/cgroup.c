@@ -318,6 +318,13 @@ int iso_cgroup_wait_empty(const struct iso_cgroup *cgroup, int64_t deadline_ns)
 	return 0;
 }
 
+uint64_t iso_cgroup_memory(const struct iso_cgroup *cgroup)
+{
+	return cgroup->mode == ISO_CGROUP_UNIFIED
+		       ? read_number(cgroup->dir_fd, "memory.current")
+		       : read_number(cgroup->v1_fds[ISO_V1_MEMORY], "memory.usage_in_bytes");
+}
+
 void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_usage *ret_usage)
 {
 	bool unified = cgroup->mode == ISO_CGROUP_UNIFIED;

@@ -81,6 +81,9 @@ uint64_t iso_cgroup_count(const struct iso_cgroup *cgroup);
 /* Wait until no member is left; 0, or -1 when `deadline_ns` (monotonic) passed first. */
 int iso_cgroup_wait_empty(const struct iso_cgroup *cgroup, int64_t deadline_ns);
 
+/* Memory charged right now, in bytes; ISO_UNKNOWN where it cannot be read. */
+uint64_t iso_cgroup_memory(const struct iso_cgroup *cgroup);
+
 /* Read the counters; what the kernel does not offer is ISO_UNKNOWN. */
 void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_usage *ret_usage);
 

@@ -85,8 +85,9 @@ static bool flush(struct iso_stream *stream)
 	while (stream->written < stream->pending) {
 		ssize_t count = iso_outlet_write(&stream->outlet, stream->buffer + stream->written,
 						 stream->pending - stream->written);
-		if (count >= 0) {
+		if (count > 0) {
 			stream->written += (size_t)count;
+			stream->outlet_midline = stream->buffer[stream->written - 1] != '\n';
 			continue;
 		}
 		if (errno == EAGAIN || errno == EWOULDBLOCK)

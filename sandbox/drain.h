@@ -18,6 +18,7 @@ struct iso_stream {
 	struct iso_outlet outlet;
 	uint8_t *buffer;	 /* owned */
 	size_t pending, written; /* bytes in `buffer`, and how many of them the outlet has */
+	bool outlet_midline;	 /* the last byte that the outlet took ends no line */
 	bool capture;
 	struct sha256_ctx sha256;
 	struct iso_retain retain;

@@ -24,7 +24,8 @@
 #define SETUP_LIMIT_MS 30000
 #define KILL_LIMIT_MS  5000 /* how long a killed process may take to vanish */
 #define LAST_FLUSH_MS  500  /* for a slow reader after a deadline or a cancel */
-#define CANCEL_AT_ONCE 2    /* a second cancel skips the grace */
+#define PROGRESS_MS    1000
+#define CANCEL_AT_ONCE 2 /* a second cancel skips the grace */
 
 enum phase {
 	PHASE_SETUP,
@@ -48,7 +49,7 @@ struct loop {
 	const struct iso_supervision *what;
 	struct iso_ending *ending;
 	enum phase phase;
-	int64_t wall_deadline_ns, phase_deadline_ns;
+	int64_t wall_deadline_ns, phase_deadline_ns, progress_due_ns;
 	int cancel_count;
 	bool control_open, cancel_open;
 	struct iso_terminal terminal;
@@ -311,11 +312,40 @@ static void fill_slots(const struct loop *loop, struct pollfd slots[SLOT_COUNT])
 	}
 }
 
+/* Whoever shows progress has to take it away before output comes. */
+static void announce_output(const struct loop *loop)
+{
+	if (loop->what->on_progress != NULL)
+		loop->what->on_progress(loop->what->progress_data, NULL);
+}
+
+static void show_progress(struct loop *loop, int64_t now)
+{
+	const struct iso_supervision *what = loop->what;
+	struct iso_progress progress = {
+		.elapsed_ms = (uint64_t)(now - what->started_mono_ns) / 1000000,
+		.memory_bytes = ISO_UNKNOWN,
+		.process_count = ISO_UNKNOWN,
+	};
+	loop->progress_due_ns = iso_deadline_after(now, PROGRESS_MS);
+	if (what->cgroup != NULL) {
+		uint64_t members = iso_cgroup_count(what->cgroup);
+		progress.memory_bytes = iso_cgroup_memory(what->cgroup);
+		progress.process_count = members > 0 ? members - 1 : 0; /* without the init */
+	}
+	for (int i = 0; i < 2; i++)
+		progress.midline[i] = what->streams[i]->outlet_midline ||
+				      iso_stream_wants_write(what->streams[i]);
+	what->on_progress(what->progress_data, &progress);
+}
+
 static void dispatch(struct loop *loop, const struct pollfd slots[SLOT_COUNT])
 {
 	for (int i = 0; i < 2; i++) {
-		if (slots[SLOT_STREAMS + i].revents != 0)
-			iso_stream_pump(loop->what->streams[i]);
+		if (slots[SLOT_STREAMS + i].revents == 0)
+			continue;
+		announce_output(loop);
+		iso_stream_pump(loop->what->streams[i]);
 	}
 	if (slots[SLOT_INPUT].revents != 0)
 		iso_terminal_pump(&loop->terminal);
@@ -344,9 +374,13 @@ static void run(struct loop *loop)
 			on_deadline(loop);
 			continue;
 		}
+		if (now >= loop->progress_due_ns)
+			show_progress(loop, now);
+		deadline = iso_deadline_min(deadline, loop->progress_due_ns);
 		if (poll(slots, SLOT_COUNT, iso_deadline_poll_ms(deadline, now)) > 0)
 			dispatch(loop, slots);
 	}
+	announce_output(loop); /* the messages about the end */
 }
 
 /* Block SIGPIPE in this thread; afterwards take back one that we caused. */
@@ -386,6 +420,10 @@ void iso_supervise(const struct iso_supervision *supervision, struct iso_ending 
 								 supervision->wall_limit_ms),
 		.phase_deadline_ns =
 			iso_deadline_after(supervision->started_mono_ns, SETUP_LIMIT_MS),
+		.progress_due_ns =
+			supervision->on_progress == NULL
+				? ISO_NEVER
+				: iso_deadline_after(supervision->started_mono_ns, PROGRESS_MS),
 	};
 	sigset_t saved;
 	bool was_pending;

@@ -36,6 +36,8 @@ struct iso_supervision {
 	struct iso_stream *streams[2];	 /* borrowed; stdout, stderr */
 	int cancel_fd;			 /* borrowed; see struct iso_request */
 	int input_fd;			 /* borrowed; where a terminal's input comes from, or -1 */
+	void (*on_progress)(void *data, const struct iso_progress *progress); /* or NULL */
+	void *progress_data;
 	enum iso_detached detached;
 	int64_t started_mono_ns;
 	uint64_t wall_limit_ms, grace_ms;

@@ -3,7 +3,7 @@
  *	probe_pty ROWS COLUMNS WAIT SEND [WAIT SEND]… -- PROGRAM ARGUMENT…
  * starts the program with a terminal of its own, waits until WAIT was printed, types SEND, and so
  * on. SEND knows \n, \003 (^C), \032 (^Z) and \004 (^D) as written here; "resize R C" changes the
- * window instead, "term" sends SIGTERM to the program. Prints what the terminal showed, and then
+ * window instead, "pause MS" waits, "term" sends SIGTERM to the program. Prints what the terminal showed, and then
  * whether its settings were as before.
  */
 #include <errno.h>
@@ -48,6 +48,11 @@ static void type(int master, pid_t pid, const char *send)
 	size_t length = 0;
 	if (sscanf(send, "resize %hu %hu", &size.ws_row, &size.ws_col) == 2) {
 		ioctl(master, TIOCSWINSZ, &size);
+		return;
+	}
+	unsigned int milliseconds;
+	if (sscanf(send, "pause %u", &milliseconds) == 1) {
+		usleep(milliseconds * 1000);
 		return;
 	}
 	if (strcmp(send, "term") == 0) {

@@ -3,8 +3,8 @@
  *	probe_pty ROWS COLUMNS WAIT SEND [WAIT SEND]… -- PROGRAM ARGUMENT…
  * starts the program with a terminal of its own, waits until WAIT was printed, types SEND, and so
  * on. SEND knows \n, \003 (^C), \032 (^Z) and \004 (^D) as written here; "resize R C" changes the
- * window instead, "pause MS" waits, "term" sends SIGTERM to the program. Prints what the terminal showed, and then
- * whether its settings were as before.
+ * window instead, "pause MS" waits, "term" sends SIGTERM to the program. Prints what the terminal
+ * showed, and then whether its settings were as before.
  */
 #include <errno.h>
 #include <fcntl.h>

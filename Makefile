@@ -45,7 +45,7 @@ INIT_LDFLAGS := -static -no-pie -nostdlib -Wl,--build-id=none -Wl,-z,noseparate-
 # cJSON: `make deps` builds it. Without that or musl-gcc the program is linked dynamically.
 STATIC_CJSON := build/deps/libcjson.a
 STATIC ?= $(if $(filter release,$(MODE)),$(if $(wildcard $(STATIC_CJSON)),$(shell command -v musl-gcc)))
-LIBS   := -lcap -lcjson -lnettle
+LIBS   := -lcap -lcjson -lnettle -lseccomp
 MULTIARCH := $(shell $(CC) -print-multiarch)
 MUSL_DIR  := /usr/lib/$(subst gnu,musl,$(MULTIARCH))
 # The kernel's and the libraries' headers, behind musl's own.
@@ -82,7 +82,7 @@ PROGRAM_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/musl/%.o) $(CLI_SOURCES:%.c=$(BUIL
 $(BUILD)/isorun: $(PROGRAM_OBJECTS) $(STATIC_CJSON)
 	$(Q)musl-gcc -static -nostartfiles -Wl,-pie -Wl,--no-dynamic-linker -Wl,-z,text $(LDHARDEN) \
 		$(LDFLAGS) -o $@ $(MUSL_DIR)/rcrt1.o $(MUSL_DIR)/crti.o $^ \
-		/usr/lib/$(MULTIARCH)/libcap.a /usr/lib/$(MULTIARCH)/libnettle.a $(MUSL_DIR)/crtn.o
+		$(foreach library,cap nettle seccomp,/usr/lib/$(MULTIARCH)/lib$(library).a) $(MUSL_DIR)/crtn.o
 
 $(BUILD)/musl/%.o: %.c
 	@mkdir -p $(@D)
@@ -143,9 +143,9 @@ $(GEN)/gen_loopback: sandbox/gen/gen_loopback.c
 
 # --- tests -----------------------------------------------------------------------------------------
 
-$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a $(OBJ)/runner/cli_options.o $(OBJ)/runner/cli_option_table.o
+$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a $(patsubst %.c,$(OBJ)/%.o,$(wildcard runner/cli_option*.c))
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -o $@ $< $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lseccomp -lcmocka
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -o $@ $< $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lcmocka
 
 # Probes run inside the sandbox and inside the test machine: static, so that they need nothing.
 $(BUILD)/probes/%: integration/probes/%.c

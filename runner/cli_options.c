@@ -99,6 +99,10 @@ int cli_run_parse(struct cli_run *run, char **argv, char ***ret_rest, struct iso
 	if (run->diff && run->no_diff)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "read options --diff and --no-diff: they exclude each other");
+	if (run->request.capabilities != 0)
+		return iso_error_set(err, ISO_ERR_DENIED, 0,
+				     "read option --cap: Required permission is disabled: "
+				     "PRIVILEGED, which only a policy grants");
 	run->request.diff = run->diff || (run->request.capture && !run->no_diff);
 	run->request.env = (const char *const *)run->env.items;
 	run->request.argv = (const char *const *)argv;

@@ -37,6 +37,7 @@ struct iso_engine {
 	int init_fd;	 /* owned; the init program */
 	int dev_null_fd; /* owned */
 	struct iso_idmap_cache idmaps;
+	struct iso_seccomp_custom seccomp; /* the last custom filter */
 	struct iso_cgroup_site site;
 	struct iso_error site_error; /* why there is no site; code ISO_OK when there is one */
 };
@@ -106,9 +107,17 @@ void iso_engine_free(iso_engine *engine)
 	iso_cgroup_sweep(&engine->site);
 	iso_cgroup_site_done(&engine->site);
 	iso_idmap_cache_done(&engine->idmaps);
+	iso_seccomp_custom_done(&engine->seccomp);
 	iso_fd_close(engine->init_fd);
 	iso_fd_close(engine->dev_null_fd);
 	free(engine);
+}
+
+static int build_plan(iso_engine *engine, const struct iso_request *request,
+		      struct iso_plan *ret_plan, struct iso_error *err)
+{
+	const struct iso_plan_means means = {&engine->host, &engine->idmaps, &engine->seccomp};
+	return iso_plan_build(request, &means, ret_plan, err);
 }
 
 static const struct iso_cgroup *cgroup_of(const struct run *run)
@@ -327,14 +336,15 @@ static int execute(struct run *run, struct iso_result *result, struct iso_error 
 	if (run->request->capture &&
 	    iso_request_print(run->request, &result->request_json, err) < 0)
 		return -1;
-	if (iso_plan_build(run->request, &run->engine->host, &run->engine->idmaps, &run->plan,
-			   &refused) < 0) {
+	if (build_plan(run->engine, run->request, &run->plan, &refused) < 0) {
 		iso_classify_refused(&refused, &result->outcome);
 		return 0;
 	}
 	result->requested = run->plan.limits;
 	result->identity = run->plan.identity;
 	result->landlock_abi = run->plan.landlock_abi;
+	result->capabilities = run->plan.capabilities;
+	result->seccomp_custom = run->plan.seccomp != NULL;
 	result->workspace_read_only = run->plan.workspace_read_only;
 	result->workspace = strdup(run->plan.workspace);
 	if (result->workspace == NULL)
@@ -405,7 +415,7 @@ int iso_engine_plan(iso_engine *engine, const struct iso_request *request, char 
 		    struct iso_error *err)
 {
 	ISO_CLEANUP(iso_plan_done) struct iso_plan plan = {0};
-	if (iso_plan_build(request, &engine->host, &engine->idmaps, &plan, err) < 0)
+	if (build_plan(engine, request, &plan, err) < 0)
 		return -1;
 	return iso_plan_print(&plan, ret_json, err);
 }

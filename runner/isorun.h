@@ -151,6 +151,10 @@ struct iso_request {
 	 * the run has ended. NULL: no need. */
 	void (*on_progress)(void *data, const struct iso_progress *progress);
 	void *progress_data;
+	uint64_t capabilities;	     /* bit N: Linux capability N, in the payload's own user
+				      * namespace; 0 (default): none */
+	const char *seccomp_profile; /* JSON file with a system call filter that is loaded behind
+				      * the default one and can only narrow it; NULL: none */
 	bool diff;		     /* find out what changed in the workspace */
 	bool capture;		     /* retain and hash the output */
 	uint64_t output_limit_bytes; /* retained per stream; ISO_DEFAULT: 16000 */

@@ -17,7 +17,9 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
+#include "runner/base/json_read.h"
 #include "runner/base/path.h"
+#include "runner/operator_file.h"
 
 #define MIB		     (UINT64_C(1) << 20)
 #define GIB		     (UINT64_C(1) << 30)
@@ -327,20 +329,43 @@ static int build_hostname(const struct iso_request *request, struct iso_plan *pl
 	return plan->hostname == NULL ? iso_error_nomem(err) : 0;
 }
 
-static int build(const struct iso_request *request, const struct iso_host *host,
-		 struct iso_idmap_cache *idmaps, struct iso_plan *plan, struct iso_error *err)
+static int build_seccomp(const struct iso_request *request, struct iso_seccomp_custom *cache,
+			 struct iso_plan *plan, struct iso_error *err)
 {
+	const char *path = request->seccomp_profile;
+	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
+	if (path == NULL)
+		return 0;
+	if (iso_operator_file_read(path, "the seccomp profile", ISO_JSON_SIZE_MAX, &file, err) <
+		    0 ||
+	    iso_operator_file_check_place(&file, "the seccomp profile", plan->workspace, err) < 0)
+		return -1;
+	ISO_AUTO_FREE char *what = iso_strf("seccomp profile \"%s\"", path);
+	if (what == NULL)
+		return iso_error_nomem(err);
+	if (iso_seccomp_custom_get(cache, what, file.text, file.size, err) < 0)
+		return -1;
+	plan->seccomp = cache;
+	return 0;
+}
+
+static int build(const struct iso_request *request, const struct iso_plan_means *means,
+		 struct iso_plan *plan, struct iso_error *err)
+{
+	const struct iso_host *host = means->host;
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path workspace = {.fd = -1};
 	bool workspace_mapped;
 	if (build_command(request, plan, err) < 0 ||
 	    build_workspace(request, &workspace, plan, err) < 0 ||
 	    build_limits(request, host, &plan->limits, err) < 0 ||
 	    build_environment(request, plan, err) < 0 || build_hostname(request, plan, err) < 0 ||
-	    build_identity(request, host, idmaps, &workspace, &plan->identity, &workspace_mapped,
-			   err) < 0)
+	    build_identity(request, host, means->idmaps, &workspace, &plan->identity,
+			   &workspace_mapped, err) < 0 ||
+	    build_seccomp(request, means->seccomp, plan, err) < 0)
 		return -1;
 	plan->detached = request->detached;
 	plan->cgroup_optional = request->cgroup_optional;
+	plan->capabilities = request->capabilities;
 	/* Before its second version Landlock forbids every rename across directories. */
 	plan->landlock_abi = host->landlock_abi >= LANDLOCK_WITH_RENAME ? host->landlock_abi : 0;
 	plan->tty = request->tty;
@@ -351,11 +376,11 @@ static int build(const struct iso_request *request, const struct iso_host *host,
 	return build_workdir(request, plan, err);
 }
 
-int iso_plan_build(const struct iso_request *request, const struct iso_host *host,
-		   struct iso_idmap_cache *idmaps, struct iso_plan *ret_plan, struct iso_error *err)
+int iso_plan_build(const struct iso_request *request, const struct iso_plan_means *means,
+		   struct iso_plan *ret_plan, struct iso_error *err)
 {
 	struct iso_plan plan = {0};
-	if (build(request, host, idmaps, &plan, err) < 0) {
+	if (build(request, means, &plan, err) < 0) {
 		iso_plan_done(&plan);
 		return -1;
 	}

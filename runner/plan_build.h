@@ -8,6 +8,14 @@
 #include "runner/isorun.h"
 #include "sandbox/host.h"
 #include "sandbox/plan.h"
+#include "sandbox/seccomp_custom.h"
+
+/* What planning needs to know, and what it keeps between plans. All borrowed. */
+struct iso_plan_means {
+	const struct iso_host *host;
+	struct iso_idmap_cache *idmaps;
+	struct iso_seccomp_custom *seccomp; /* the plan refers to it until the next one is made */
+};
 
 /*
  * Build the plan for `request`. Reads the host's file system (which system directories there are,
@@ -16,9 +24,8 @@
  * Errors: ISO_ERR_INVALID for a wrong request; ISO_ERR_UNSUPPORTED where the workspace cannot be
  * given to a payload without host rights; ISO_ERR_SYSTEM; ISO_ERR_NOMEM.
  */
-int iso_plan_build(const struct iso_request *request, const struct iso_host *host,
-		   struct iso_idmap_cache *idmaps, struct iso_plan *ret_plan,
-		   struct iso_error *err);
+int iso_plan_build(const struct iso_request *request, const struct iso_plan_means *means,
+		   struct iso_plan *ret_plan, struct iso_error *err);
 
 /* Open a directory or file that the caller named, and find out its canonical path. */
 struct iso_named_path {

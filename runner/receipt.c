@@ -10,6 +10,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/json.h"
 #include "runner/base/utf8.h"
+#include "sandbox/capabilities.h"
 
 #define ERROR_TEXT_MAX 500 /* RCPT-1 */
 
@@ -119,7 +120,9 @@ static void add_isolation(struct iso_json *json, cJSON *root, const struct iso_r
 	cJSON *isolation = iso_json_add_object(json, root, "isolation");
 	iso_json_add_strv(json, isolation, "namespaces", namespaces);
 	iso_json_add_text(json, isolation, "cgroup", iso_cgroup_mode_name(result->cgroup_mode));
-	iso_json_add_text(json, isolation, "seccomp", "default");
+	iso_capabilities_add(json, isolation, "capabilities", result->capabilities);
+	iso_json_add_text(json, isolation, "seccomp",
+			  result->seccomp_custom ? "default and custom" : "default");
 	if (result->landlock_abi > 0)
 		iso_json_add_u64(json, isolation, "landlock_abi", result->landlock_abi);
 	else

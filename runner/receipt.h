@@ -34,6 +34,8 @@ struct iso_result {
 	uint64_t memory_effective_bytes, pids_effective_count, cpu_effective_millis;
 	enum iso_cgroup_mode cgroup_mode;
 	struct iso_identity identity;
+	uint64_t capabilities; /* bits, as in the request */
+	bool seccomp_custom;   /* a second filter was loaded */
 	uint32_t landlock_abi; /* 0: none */
 	char *workspace;       /* owned, or NULL */
 	bool workspace_read_only;

@@ -8,6 +8,7 @@
 #include "runner/base/error.h"
 #include "runner/base/json.h"
 #include "runner/base/strv.h"
+#include "sandbox/capabilities.h"
 
 static void add_number(struct iso_json *json, cJSON *object, const char *name, uint64_t value)
 {
@@ -40,6 +41,7 @@ int iso_request_print(const struct iso_request *request, char **ret_json, struct
 	struct iso_json json;
 	cJSON *root = iso_json_begin(&json);
 	iso_json_add_strv(&json, root, "argv", (char *const *)request->argv);
+	iso_capabilities_add(&json, root, "capabilities", request->capabilities);
 	iso_json_add_bool(&json, root, "cgroup_optional", request->cgroup_optional);
 	add_number(&json, root, "cpu_max_millis", request->cpu_max_millis);
 	iso_json_add_text(&json, root, "detached",
@@ -57,6 +59,7 @@ int iso_request_print(const struct iso_request *request, char **ret_json, struct
 	add_number(&json, root, "output_limit_bytes", request->output_limit_bytes);
 	add_number(&json, root, "pids_max_count", request->pids_max_count);
 	iso_json_add_text(&json, root, "rootfs", request->rootfs);
+	iso_json_add_text(&json, root, "seccomp_profile", request->seccomp_profile);
 	add_number(&json, root, "tmp_size_bytes", request->tmp_size_bytes);
 	iso_json_add_bool(&json, root, "tty", request->tty);
 	add_number(&json, root, "uid", request->uid);

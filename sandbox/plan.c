@@ -7,6 +7,7 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/json.h"
+#include "sandbox/capabilities.h"
 
 static const char *const fsop_names[] = {
 	[ISO_FSOP_UNSET] = "unset",	   [ISO_FSOP_DIR] = "directory",
@@ -141,7 +142,12 @@ int iso_plan_print(const struct iso_plan *plan, char **ret_json, struct iso_erro
 	iso_json_add_text(&json, root, "detached",
 			  plan->detached == ISO_DETACHED_WAIT ? "wait" : "kill");
 	iso_json_add_text(&json, root, "cgroup", plan->cgroup_optional ? "optional" : "required");
-	iso_json_add_text(&json, root, "seccomp", "default");
+	iso_capabilities_add(&json, root, "capabilities", plan->capabilities);
+	iso_json_add_text(&json, root, "seccomp",
+			  plan->seccomp == NULL ? "default" : "default and custom");
+	if (plan->seccomp != NULL)
+		iso_json_add_text(&json, root, "seccomp_profile_sha256",
+				  plan->seccomp->profile_sha256);
 	if (plan->landlock_abi > 0)
 		iso_json_add_u64(&json, root, "landlock_abi", plan->landlock_abi);
 	else

@@ -13,6 +13,7 @@
 
 #include "runner/base/strv.h"
 #include "runner/isorun.h"
+#include "sandbox/seccomp_custom.h"
 
 /* One step of building the payload's file system, executed in order relative to its root. */
 enum iso_fsop_kind {
@@ -84,6 +85,8 @@ struct iso_plan {
 	bool cgroup_optional;
 	bool tty;
 	uint16_t tty_rows, tty_columns;
+	uint64_t capabilities; /* bit N: capability N in the payload's user namespace */
+	const struct iso_seccomp_custom *seccomp; /* borrowed; behind the default one, or NULL */
 	uint32_t landlock_abi; /* the second wall; 0: this kernel has none that fits */
 	uint64_t workspace_dev, workspace_ino; /* which directory was meant; not printed */
 	struct iso_strv protected_paths;       /* workspace-relative; their creation is sensitive */

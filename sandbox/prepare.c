@@ -243,7 +243,9 @@ static int send_config(const struct iso_prepared *prepared, struct iso_error *er
 	if (gather_strings(plan, &strings, err) < 0)
 		return -1;
 	size_t filter_size = iso_default_filter_count * sizeof(iso_default_filter[0]);
-	size_t strings_offset = sizeof(struct iso_init_config) + filter_size;
+	size_t custom_count = plan->seccomp != NULL ? plan->seccomp->count : 0;
+	size_t custom_size = custom_count * sizeof(iso_default_filter[0]);
+	size_t strings_offset = sizeof(struct iso_init_config) + filter_size + custom_size;
 	size_t size = strings_offset + strings_size(&strings);
 	if (size > ISO_INIT_CONFIG_MAX)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
@@ -263,6 +265,8 @@ static int send_config(const struct iso_prepared *prepared, struct iso_error *er
 		.host_uid = plan->identity.host_uid,
 		.host_gid = plan->identity.host_gid,
 		.filter_count = (uint32_t)iso_default_filter_count,
+		.capabilities = plan->capabilities,
+		.custom_count = (uint32_t)custom_count,
 		.workdir_offset = (uint32_t)strings_offset,
 		.path_offset = (uint32_t)path_offset,
 		.tty_rows = plan->tty ? plan->tty_rows : 0,
@@ -273,6 +277,9 @@ static int send_config(const struct iso_prepared *prepared, struct iso_error *er
 	};
 	fill_rlimits(&plan->limits, config);
 	memcpy(message + sizeof(*config), iso_default_filter, filter_size);
+	if (custom_count > 0)
+		memcpy(message + sizeof(*config) + filter_size, plan->seccomp->instructions,
+		       custom_size);
 	char *cursor = message + strings_offset;
 	for (size_t i = 0; i < strings.count; i++)
 		cursor = stpcpy(cursor, strings.items[i]) + 1;

@@ -23,6 +23,7 @@
 	X(INIT_CONFIG, "receive the init's configuration")        \
 	X(IDENTITY, "take on the payload's identity")             \
 	X(USER_NAMESPACE, "enter the user namespace")             \
+	X(OWN_NETWORK, "make a network of the user namespace")    \
 	X(CAPABILITIES, "drop the capabilities")                  \
 	X(NO_NEW_PRIVS, "set no_new_privs")                       \
 	X(TERMINAL, "create the pseudo-terminal")                 \
@@ -64,9 +65,9 @@ enum {
 	ISO_INIT_FD_COUNT = 5,
 };
 
-/* What the parent sends first on the pair, once, as one message: this header, `filter_count`
- * instructions of 8 bytes, then NUL-terminated strings: the working directory, the executable
- * search path, the writable paths. */
+/* What the parent sends first on the pair, once, as one message: this header, `filter_count` and
+ * `custom_count` instructions of 8 bytes, then NUL-terminated strings: the working directory, the
+ * executable search path, the writable paths. */
 #define ISO_INIT_RLIMIT_MAX 8
 #define ISO_INIT_CONFIG_MAX (UINT32_C(48) << 10)
 #define ISO_INIT_CONFIG_TAG 0x49534f31u /* "ISO1": both sides are built together */
@@ -85,14 +86,15 @@ struct iso_init_config {
 	uint32_t host_uid, host_gid;
 	uint32_t rlimit_count;
 	struct iso_init_rlimit rlimits[ISO_INIT_RLIMIT_MAX];
-	uint32_t filter_count;
+	uint64_t capabilities;	 /* bit N: the payload keeps capability N */
+	uint32_t filter_count;	 /* the default filter, then */
+	uint32_t custom_count;	 /* another that is loaded last, or 0 */
 	uint32_t workdir_offset; /* from the start of the message */
 	uint32_t path_offset;
 	uint16_t tty_rows, tty_columns; /* not 0: the payload gets a terminal of this size */
 	uint32_t landlock_abi;		/* 0: do without */
 	uint32_t writable_offset;	/* NUL-terminated paths, one after the other, */
 	uint32_t writable_count;	/* below which the payload may write */
-	uint32_t reserved;
 };
 
 #endif

@@ -45,8 +45,7 @@ static void test_POL_5_what_is_not_json_is_refused_with_its_place(void **state)
 		{"{\"a\":1,}", "read it: $: a name in quotes is missing (line 1)"},
 		{"{\"a\" 1}", "read it: $.a: a colon is missing behind the name (line 1)"},
 		{"{\"a\":1 \"b\":2}", "read it: $: a comma or } is missing (line 1)"},
-		{"{\"a\":\n{\"b\":[0,\n01]}}",
-		 "read it: $.a.b[1]: this is no JSON value (line 3)"},
+		{"{\"a\":\n{\"b\":[0,\n01]}}", "read it: $.a.b[1]: this is no JSON value (line 3)"},
 		{"{\"a\":1,\"a\":1}", "read it: $.a: this name is there twice (line 1)"},
 		{"{\"a\":1,\"\\u0061\":1}", "read it: $.a: this name is there twice (line 1)"},
 		{"1.", "read it: $: this is no JSON value (line 1)"},
@@ -127,7 +126,8 @@ static void test_POL_5_depth_and_size_are_bounded(void **state)
 static void test_values_are_read_by_type(void **state)
 {
 	(void)state;
-	static const char *const known[] = {"whole", "big", "seconds", "list", "text", "flag", NULL};
+	static const char *const known[] = {"whole", "big",  "seconds", "list",
+					    "text",  "flag", NULL};
 	const char *text = "{\"whole\":12,\"big\":18446744073709551615,\"seconds\":1.5,"
 			   "\"list\":[\"a\",1e999],\"text\":\"\\u00e9\",\"flag\":true}";
 	struct iso_error err = {0};
@@ -143,8 +143,7 @@ static void test_values_are_read_by_type(void **state)
 	assert_int_equal(iso_json_whole(&at, 1, 12, &value, &err), 0);
 	assert_int_equal(value, 12);
 	assert_int_equal(iso_json_whole(&at, 1, 11, &value, &err), -1);
-	assert_string_equal(err.message,
-			    "read it: $.whole: a whole number from 1 to 11 is needed");
+	assert_string_equal(err.message, "read it: $.whole: a whole number from 1 to 11 is needed");
 	at = iso_json_member(&top, "big");
 	assert_int_equal(iso_json_whole(&at, 0, UINT64_MAX, &value, &err), 0);
 	assert_true(value == UINT64_MAX); /* which no double holds */

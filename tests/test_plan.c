@@ -30,7 +30,9 @@ static struct iso_request base_request(void)
 static int build(const struct iso_request *request, struct iso_plan *plan, struct iso_error *err)
 {
 	struct iso_idmap_cache idmaps = {0};
-	return iso_plan_build(request, &ordinary, &idmaps, plan, err);
+	static struct iso_seccomp_custom seccomp; /* plans refer to it */
+	const struct iso_plan_means means = {&ordinary, &idmaps, &seccomp};
+	return iso_plan_build(request, &means, plan, err);
 }
 
 static const struct iso_fsop *find(const struct iso_plan *plan, enum iso_fsop_kind kind,
@@ -84,7 +86,8 @@ static void test_small_machine_gets_half_of_its_memory(void **state)
 	struct iso_plan plan;
 	struct iso_error err = {0};
 	small.memory_bytes = GIB;
-	assert_int_equal(iso_plan_build(&request, &small, &idmaps, &plan, &err), 0);
+	const struct iso_plan_means means = {&small, &idmaps, NULL};
+	assert_int_equal(iso_plan_build(&request, &means, &plan, &err), 0);
 	assert_true(plan.limits.memory_max_bytes == GIB / 2);
 	iso_plan_done(&plan);
 }

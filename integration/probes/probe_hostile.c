@@ -1,11 +1,13 @@
 /* The hostile payloads, by name: each does its worst until it is stopped. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -160,6 +162,22 @@ static void print_ignored(char **arguments)
 	printf("\n");
 }
 
+/* A raw socket and a port below 1024: what only a capability over the network gives. */
+static void try_network(char **arguments)
+{
+	(void)arguments;
+	const struct sockaddr_in low = {
+		.sin_family = AF_INET,
+		.sin_port = htons(80),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int raw = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+	printf("raw %s", raw >= 0 ? "ok" : strerror(errno));
+	int tcp = socket(AF_INET, SOCK_STREAM, 0);
+	printf(", port 80 %s\n",
+	       bind(tcp, (const struct sockaddr *)&low, sizeof(low)) == 0 ? "ok" : strerror(errno));
+}
+
 static const struct {
 	const char *name;
 	void (*action)(char **arguments);
@@ -167,7 +185,7 @@ static const struct {
 	{"fork-bomb", fork_bomb},   {"hog-alone", hog_alone}, {"hog-family", hog_family},
 	{"hog-tmpfs", hog_tmpfs},   {"flood", flood},	      {"orphan", orphan},
 	{"stop-all", stop_all},	    {"breed", breed},	      {"deaf", deaf},
-	{"signals", print_ignored},
+	{"signals", print_ignored}, {"network", try_network},
 };
 
 int main(int argc, char **argv)

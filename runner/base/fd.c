@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,6 +67,39 @@ ssize_t iso_fd_read_small(int dir_fd, const char *path, char *buffer, size_t siz
 	}
 	buffer[length] = '\0';
 	return (ssize_t)length;
+}
+
+int iso_fd_read_all(int fd, size_t limit, char **ret_data, size_t *ret_size)
+{
+	size_t size = 0, capacity = 4096;
+	ISO_AUTO_FREE char *data = malloc(capacity);
+	while (data != NULL) {
+		ssize_t count = read(fd, data + size, capacity - size - 1);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0)
+			return -1;
+		if (count == 0) {
+			data[size] = '\0';
+			*ret_data = ISO_TAKE_PTR(data);
+			*ret_size = size;
+			return 0;
+		}
+		size += (size_t)count;
+		if (size > limit) {
+			errno = EFBIG;
+			return -1;
+		}
+		if (capacity - size == 1) {
+			char *grown = realloc(data, capacity * 2);
+			if (grown == NULL)
+				break;
+			data = grown;
+			capacity *= 2;
+		}
+	}
+	errno = ENOMEM;
+	return -1;
 }
 
 int iso_fd_write_control(int dir_fd, const char *path, const char *text)

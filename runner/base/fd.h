@@ -28,6 +28,10 @@ int iso_fd_write_all(int fd, const void *data, size_t size);
  */
 ssize_t iso_fd_read_small(int dir_fd, const char *path, char *buffer, size_t size);
 
+/* Read to the end into NUL-terminated memory that the caller frees; 0, or -1 with errno (EFBIG when
+ * there are more than `limit` bytes). */
+int iso_fd_read_all(int fd, size_t limit, char **ret_data, size_t *ret_size);
+
 /* Write a string to an existing control file in one write(2); 0, or -1 with errno. */
 int iso_fd_write_control(int dir_fd, const char *path, const char *text);
 

@@ -170,8 +170,9 @@ static int read_escape(struct parser *parser, char **out)
 		*out = put_utf8(*out, code);
 		return 0;
 	}
-	const char *letter =
-		parser->at < parser->end && *parser->at != '\0' ? strchr(letters, *parser->at) : NULL;
+	const char *letter = parser->at < parser->end && *parser->at != '\0'
+				     ? strchr(letters, *parser->at)
+				     : NULL;
 	if (letter == NULL)
 		return refuse(parser, "this escape is invalid");
 	parser->at++;
@@ -465,9 +466,9 @@ int iso_json_whole(const struct iso_json_at *at, uint64_t minimum, uint64_t maxi
 	uint64_t value;
 	if (!cJSON_IsRaw(at->value) ||
 	    iso_parse_u64_range(at->value->valuestring, minimum, maximum, &value) < 0)
-		return iso_json_refuse(
-			at, err, "a whole number from %" PRIu64 " to %" PRIu64 " is needed",
-			minimum, maximum);
+		return iso_json_refuse(at, err,
+				       "a whole number from %" PRIu64 " to %" PRIu64 " is needed",
+				       minimum, maximum);
 	*ret_value = value;
 	return 0;
 }

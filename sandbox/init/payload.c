@@ -137,14 +137,22 @@ static void restrict_by_landlock(void)
 	(void)iso_raw1(SYS_close, ruleset);
 }
 
+static void load_filter(uint32_t index, const char *instructions, uint32_t count)
+{
+	const struct sock_fprog program = {
+		.len = (unsigned short)count,
+		.filter = (struct sock_filter *)(void *)instructions,
+	};
+	long result = iso_raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, ISO_ARG(&program));
+	if (result < 0)
+		spawn_fail(ISO_STEP_SECCOMP, index, result);
+}
+
 void iso_init_payload(char **argv, char **env)
 {
 	const struct iso_init_config *config = &iso_init_message.config;
 	const unsigned long no_signals = 0;
-	const struct sock_fprog program = {
-		.len = (unsigned short)config->filter_count,
-		.filter = (struct sock_filter *)(void *)(iso_init_message.bytes + sizeof(*config)),
-	};
+	const char *filters = iso_init_message.bytes + sizeof(*config);
 
 	long result = iso_raw0(SYS_setsid);
 	if (result < 0)
@@ -164,9 +172,10 @@ void iso_init_payload(char **argv, char **env)
 		spawn_fail(ISO_STEP_WORKDIR, 0, result);
 	if (config->landlock_abi > 0)
 		restrict_by_landlock();
-	result = iso_raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, ISO_ARG(&program));
-	if (result < 0)
-		spawn_fail(ISO_STEP_SECCOMP, 0, result);
+	load_filter(0, filters, config->filter_count);
+	if (config->custom_count > 0)
+		load_filter(1, filters + config->filter_count * sizeof(struct sock_filter),
+			    config->custom_count);
 	result = search_and_execute(iso_init_message.bytes + config->path_offset, argv, env);
 	spawn_fail(ISO_STEP_EXEC, 0, result);
 }

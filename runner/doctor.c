@@ -28,6 +28,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* mount(2) flags; <sys/mount.h> clashes with <linux/mount.h>. */
+#define MOUNT_REC     0x4000UL
+#define MOUNT_PRIVATE 0x40000UL
+
 /* What a check found. `needed` ones decide whether a run would work. */
 struct finding {
 	bool ok, needed;
@@ -58,42 +62,87 @@ static void check_kernel(struct finding *finding)
 		say(finding, true, name.release, NULL);
 }
 
+/* In a child: mount a fresh /proc as a run would. Its exit code is 0 or an errno. */
+static int try_fresh_proc(void)
+{
+	int namespaces = CLONE_NEWNS | CLONE_NEWPID;
+	if (iso_host_missing_capability() != NULL)
+		namespaces |= CLONE_NEWUSER;
+	if (unshare(namespaces) < 0)
+		return 0; /* another check's matter */
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)syscall(SYS_mount, NULL, "/", NULL, MOUNT_REC | MOUNT_PRIVATE, NULL);
+		_exit(syscall(SYS_mount, "proc", "/proc", "proc", 0, NULL) == 0 ? 0 : errno);
+	}
+	int status = 0;
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
+		return 0;
+	return WEXITSTATUS(status);
+}
+
 static void check_proc(struct finding *finding)
 {
 	char text[64];
-	bool ok = iso_fd_read_small(AT_FDCWD, "/proc/self/comm", text, sizeof(text)) > 0;
-	say(finding, ok, ok ? "/proc is mounted" : "/proc is not readable",
-	    "mount -t proc proc /proc");
+	if (iso_fd_read_small(AT_FDCWD, "/proc/self/comm", text, sizeof(text)) <= 0) {
+		say(finding, false, "/proc is not readable", "mount -t proc proc /proc");
+		return;
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(try_fresh_proc());
+	int status = 0;
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
+		say(finding, false, "could not try", NULL);
+	else if (WEXITSTATUS(status) == EPERM)
+		say(finding, false, "parts of /proc are covered, so that no fresh one is allowed",
+		    "start the container with an unmasked /proc (Docker: --security-opt "
+		    "systempaths=unconfined)");
+	else
+		say(finding, true, "a fresh one can be mounted", NULL);
 }
 
+/* Asked with arguments that every kernel refuses, but neither with ENOSYS nor, to those who may
+ * use the call, with EPERM: that is a filter of somebody else's. */
 static void check_system_calls(struct finding *finding)
 {
-	/* Asked with arguments that must fail otherwise than with ENOSYS. */
-	const struct {
+	static const struct {
 		long number;
 		const char *name, *since;
+		bool mounts; /* EPERM is the kernel's own answer to ordinary users */
 	} calls[] = {
-		{SYS_clone3, "clone3", "5.3"},
-		{SYS_openat2, "openat2", "5.6"},
-		{SYS_close_range, "close_range", "5.9"},
-		{SYS_mount_setattr, "mount_setattr", "5.12"},
-		{SYS_open_tree, "open_tree", "5.2"},
-		{SYS_fsopen, "fsopen", "5.2"},
-		{SYS_pidfd_open, "pidfd_open", "5.3"},
+		{SYS_clone3, "clone3", "5.3", false},
+		{SYS_openat2, "openat2", "5.6", false},
+		{SYS_close_range, "close_range", "5.9", false},
+		{SYS_mount_setattr, "mount_setattr", "5.12", true},
+		{SYS_open_tree, "open_tree", "5.2", true},
+		{SYS_move_mount, "move_mount", "5.2", true},
+		{SYS_fsopen, "fsopen", "5.2", true},
+		{SYS_fsmount, "fsmount", "5.2", true},
+		{SYS_pivot_root, "pivot_root", "2.4", true},
+		{SYS_execveat, "execveat", "3.19", false},
+		{SYS_memfd_create, "memfd_create", "3.17", false},
+		{SYS_pidfd_open, "pidfd_open", "5.3", false},
+		{SYS_unshare, "unshare", "2.6", false},
 	};
+	bool privileged = iso_host_missing_capability() == NULL;
 	for (size_t i = 0; i < COUNT(calls); i++) {
-		if (syscall(calls[i].number, -1L, 0L, 0L, 0L, 0L) < 0 && errno == ENOSYS) {
-			char detail[128];
+		char detail[128];
+		if (syscall(calls[i].number, -1L, 0L, 0L, 0L, 0L) >= 0)
+			continue;
+		if (errno == ENOSYS)
 			snprintf(detail, sizeof(detail), "%s is missing (Linux %s has it)",
 				 calls[i].name, calls[i].since);
-			say(finding, false, detail,
-			    "use Linux 5.14 or newer; in a container, let its seccomp profile pass "
-			    "this call");
-			return;
-		}
+		else if (errno == EPERM && (privileged || !calls[i].mounts))
+			snprintf(detail, sizeof(detail), "%s is refused", calls[i].name);
+		else
+			continue;
+		say(finding, false, detail,
+		    "use Linux 5.14 or newer; in a container, let its seccomp profile pass this "
+		    "call");
+		return;
 	}
-	say(finding, true,
-	    "clone3, openat2, close_range, mount_setattr, open_tree, fsopen, pidfd_open", NULL);
+	say(finding, true, "all that are needed are there", NULL);
 }
 
 static void check_memfd(struct finding *finding)

@@ -83,7 +83,8 @@ static int make(struct iso_idmap *map, struct iso_error *err)
 	map->holder_pidfd = iso_fd_above_stdio(pidfd);
 	map->userns_fd = map_and_open((pid_t)pid, map);
 	int saved_errno = errno;
-	(void)syscall(SYS_pidfd_send_signal, map->holder_pidfd, SIGKILL, NULL, 0);
+	/* Its pid is its own until we have waited for it. */
+	(void)kill((pid_t)pid, SIGKILL);
 	if (map->userns_fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, saved_errno,
 				     "map uid %u to %u for id-mapping", map->disk_uid,

@@ -21,6 +21,9 @@ struct iso_process {
 int iso_launch(struct iso_prepared *prepared, const struct iso_cgroup *cgroup,
 	       struct iso_process *ret_process, struct iso_error *err);
 
+/* Send a signal to the init, or to what is about to become it. */
+void iso_process_signal(const struct iso_process *process, int signal_number);
+
 /* Reap the ended init; harmless when the host program's own wait was faster. */
 void iso_process_reap(struct iso_process *process);
 

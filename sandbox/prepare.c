@@ -85,6 +85,9 @@ static int clone_mapped(const struct iso_prepared *prepared, const struct iso_fs
 	int tree_fd = iso_idmap_clone_tree(path_fd, bind_attributes(op), userns_fd);
 	if (tree_fd < 0) {
 		iso_error_set(err, ISO_ERR_UNSUPPORTED, errno, "id-map \"%s\"", op->source);
+		if (err != NULL && (err->os_errno == ENOSYS || err->os_errno == EPERM))
+			return iso_error_hint(err, "isorun doctor says which system call is "
+						   "refused here");
 		return iso_error_hint(err,
 				      "its file system, or one mounted below it, cannot be "
 				      "id-mapped: use one that can (ext4, xfs, btrfs), give the "

@@ -75,6 +75,20 @@ static void describe(const struct iso_plan *plan, const struct iso_record *recor
 	}
 }
 
+/* Refusals that any step may meet, where no better advice is known. */
+static void hint_refusal(struct iso_error *error)
+{
+	if (error->hint[0] != '\0')
+		return;
+	if (error->os_errno == ENOSYS)
+		iso_error_hint(error, "this kernel, or the seccomp profile of a container, has no "
+				      "such system call: isorun doctor names what is missing");
+	else if (error->os_errno == EPERM)
+		iso_error_hint(error,
+			       "the seccomp profile of a container or a security module forbids "
+			       "it here: isorun doctor looks closer");
+}
+
 static bool is_masked_proc(const struct iso_plan *plan, const struct iso_record *record)
 {
 	return record->step == ISO_STEP_FSOP && record->value == EPERM &&
@@ -103,4 +117,6 @@ void iso_report_failure(const struct iso_plan *plan, const struct iso_record *re
 			break;
 		}
 	}
+	if (record->step != ISO_STEP_EXEC) /* there it is the program's own matter */
+		hint_refusal(ret_error);
 }

@@ -70,7 +70,7 @@ static void kill_all(struct loop *loop)
 		loop->ending->survivors_killed = count_survivors(loop);
 	if (loop->what->cgroup == NULL || iso_cgroup_kill(loop->what->cgroup) < 0)
 		/* Without its init the kernel kills the whole PID namespace. */
-		(void)syscall(SYS_pidfd_send_signal, loop->what->process->pidfd, SIGKILL, NULL, 0);
+		iso_process_signal(loop->what->process, SIGKILL);
 	loop->phase = PHASE_KILLED;
 	loop->phase_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), KILL_LIMIT_MS);
 }
@@ -88,7 +88,7 @@ static void terminate(struct loop *loop, int signal_number)
 		kill_early(loop);
 		return;
 	}
-	(void)syscall(SYS_pidfd_send_signal, loop->what->process->pidfd, signal_number, NULL, 0);
+	iso_process_signal(loop->what->process, signal_number);
 	loop->phase = PHASE_TERMINATING;
 	loop->phase_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), loop->what->grace_ms);
 }
@@ -123,9 +123,11 @@ static ssize_t receive(int control_fd, struct iso_record *ret_record, int *ret_f
 		.msg_controllen = sizeof(control),
 	};
 	ssize_t size;
+	/* A child that ended before it had read what we sent resets the pair, which the kernel says
+	 * once, and before it hands out what the child sent. */
 	do {
 		size = recvmsg(control_fd, &envelope, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	} while (size < 0 && errno == EINTR);
+	} while (size < 0 && (errno == EINTR || errno == ECONNRESET));
 	*ret_fd = -1;
 	if (size > 0 && envelope.msg_controllen >= sizeof(control.header) &&
 	    control.header.cmsg_type == SCM_RIGHTS &&

@@ -15,20 +15,35 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CALL(name)          \
-	{                   \
-		#name, SYS_##name \
+#define CALL(name)                \
+	{                         \
+#name, SYS_##name \
 	}
 
 static const struct {
 	const char *name;
 	unsigned int number;
 } calls[] = {
-	CALL(clone3),	       CALL(clone),	 CALL(openat2),	    CALL(close_range),
-	CALL(mount_setattr),   CALL(open_tree),	 CALL(fsopen),	    CALL(fsmount),
-	CALL(move_mount),      CALL(pidfd_open), CALL(unshare),	    CALL(mount),
-	CALL(socket),	       CALL(write),	 CALL(seccomp),	    CALL(memfd_create),
-	CALL(execveat),	       CALL(pivot_root), CALL(sethostname), CALL(pidfd_send_signal),
+	CALL(clone3),
+	CALL(clone),
+	CALL(openat2),
+	CALL(close_range),
+	CALL(mount_setattr),
+	CALL(open_tree),
+	CALL(fsopen),
+	CALL(fsmount),
+	CALL(move_mount),
+	CALL(pidfd_open),
+	CALL(unshare),
+	CALL(mount),
+	CALL(socket),
+	CALL(write),
+	CALL(seccomp),
+	CALL(memfd_create),
+	CALL(execveat),
+	CALL(pivot_root),
+	CALL(sethostname),
+	CALL(pidfd_send_signal),
 	CALL(landlock_create_ruleset),
 };
 
@@ -41,10 +56,10 @@ static const struct {
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-#define LOAD(offset)                                                               \
-	(struct sock_filter)                                                       \
-	{                                                                          \
-		BPF_LD | BPF_W | BPF_ABS, 0, 0, (unsigned int)(offset)             \
+#define LOAD(offset)                                                   \
+	(struct sock_filter)                                           \
+	{                                                              \
+		BPF_LD | BPF_W | BPF_ABS, 0, 0, (unsigned int)(offset) \
 	}
 
 static struct sock_filter program[256];
@@ -69,7 +84,8 @@ static unsigned int number_of_call(const char *name, size_t size)
 static void refuse(const char *word, unsigned int error)
 {
 	const char *colon = strchr(word, ':');
-	unsigned int call = number_of_call(word, colon != NULL ? (size_t)(colon - word) : strlen(word));
+	unsigned int call =
+		number_of_call(word, colon != NULL ? (size_t)(colon - word) : strlen(word));
 	program[length++] = LOAD(offsetof(struct seccomp_data, nr));
 	unless_equal(call, colon != NULL ? 3 : 1);
 	if (colon != NULL) {
@@ -78,8 +94,7 @@ static void refuse(const char *word, unsigned int error)
 		program[length++] = LOAD(offsetof(struct seccomp_data, args) + 8 * index);
 		unless_equal((unsigned int)strtoul(equals + 1, NULL, 0), 1);
 	}
-	program[length++] =
-		(struct sock_filter){BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | error};
+	program[length++] = (struct sock_filter){BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | error};
 }
 
 int main(int argc, char **argv)

@@ -22,6 +22,12 @@ is 'started with few descriptors: it works' "$? $(cat "$base/out")" '0 few'
 is 'started with too few descriptors: it says so' "$?" 125
 is 'and why, in the words of either libc' \
   "$(grep -cE 'Too many open files|No file descriptors available' "$base/out")" 1
+contains 'and what to do' "$(cat "$base/out")" 'ulimit -n 64'
+"$start" files-20 "$ISORUN" run -- echo few >"$base/out" 2>&1
+is 'started with 20 descriptors, and no more to be had: it says so' \
+  "$? $(grep -c 'ulimit -n 64' "$base/out")" '125 1'
+"$start" files-soft-12 "$ISORUN" run -- sh -c 'echo few; ulimit -Sn' >"$base/out" 2>&1
+is 'a soft limit of descriptors is raised, and the payload has its own' "$? $(tr '\n' ' ' <"$base/out")" '0 few 1024 '
 leaves_nothing 'too few descriptors'
 
 run --pids 64 --timeout 60s -- ./probe_hostile breed 2000

@@ -81,6 +81,27 @@ is 'as an ordinary user: the process limit holds' "$(field '[.status,.usage.pids
 as_user "$base/isorun" run -- ./probe_syscalls >"$base/out"
 contains 'as an ordinary user: the system call table' "$(cat "$base/out")" 'unshare user EPERM'
 
+mkdir tree
+(cd tree && "$PROBES/probe_tree" make 5000)
+chown -R $user:$user tree
+cd tree || exit 1
+as_user "$base/isorun" run --json --ro "$PROBES" -- "$PROBES/probe_tree" change >"$base/receipt" 2>/dev/null
+receipt=$(cat "$base/receipt")
+is 'as an ordinary user: the diff names exactly what changed' \
+  "$(field '.workspace|[(.created|length),.modified,(.deleted|length)]')" \
+  '[3,["d0000/link","d0004/f04","d0005/f05","d0006/f06","d0009/f10"],3]'
+cd "$base/home" || exit 1
+echo '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO"}]}' >"$base/profile.json"
+as_user "$base/isorun" run --seccomp "$base/profile.json" -- mkdir refused 2>"$base/err"
+contains 'as an ordinary user: a custom filter' "$(cat "$base/err")" 'Operation not permitted'
+as_user timeout 60 "$PROBES/probe_pty" 30 90 '$ ' 'stty size\n' '30 90' 'exit 4\n' -- "$base/isorun" run --tty -- sh >"$base/out"
+is 'as an ordinary user: --tty' "$(grep -c '^30 90' "$base/out") $(tail -1 "$base/out")" '1 exit 4, settings as before'
+if [ ! -e /sys/fs/cgroup/cgroup.controllers ]; then
+  as_user "$base/isorun" run --cpus 1 -- touch ran 2>"$base/err"
+  is 'T58 a controller that is not delegated: refused, nothing ran' "$? $(ls ran 2>/dev/null)" '125 '
+  contains 'T58 and it is named' "$(cat "$base/err")" 'cpu'
+fi
+
 setpriv --reuid $user --regid $user --clear-groups "$base/isorun" run -- touch ran 2>"$base/err"
 is 'RUN-2 an ordinary user without delegation: refused, nothing ran' "$? $(ls ran 2>/dev/null)" '125 '
 contains 'RUN-2 and the remedy is named' "$(cat "$base/err")" 'Delegate=yes'

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "runner/cli.h"
+
+#define ENOUGH_DESCRIPTORS 64
 
 const struct cli_command cli_commands[] = {
 	{"run", cli_run},
@@ -30,10 +33,24 @@ static void open_standard_streams(void)
 	}
 }
 
+/* A run takes some thirty descriptors. A soft limit below that is ours to raise; the payload has
+ * limits of its own. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= ENOUGH_DESCRIPTORS)
+		return;
+	limit.rlim_cur = limit.rlim_max < ENOUGH_DESCRIPTORS ? limit.rlim_max : ENOUGH_DESCRIPTORS;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* whoever needs more hears about it then */
+}
+
 void cli_print_error(const struct iso_error *err)
 {
 	if (err->hint[0] != '\0')
 		fprintf(stderr, "isorun: %s\n  %s\n", err->message, err->hint);
+	else if (err->os_errno == EMFILE)
+		fprintf(stderr, "isorun: %s\n  raise the limit of open files: ulimit -n %d\n",
+			err->message, ENOUGH_DESCRIPTORS);
 	else
 		fprintf(stderr, "isorun: %s\n", err->message);
 }
@@ -50,6 +67,7 @@ int cli_print_line(const char *text)
 int main(int argc, char **argv)
 {
 	open_standard_streams();
+	raise_descriptor_limit();
 	signal(SIGPIPE, SIG_IGN); /* a reader that leaves is an error value, not our end */
 	if (argc < 2) {
 		(void)cli_help((char *[]){NULL});

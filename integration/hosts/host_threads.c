@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runner/isorun.h"
@@ -56,6 +57,26 @@ static enum iso_status run_once(iso_engine *engine, const char *script, int canc
 	*ret_code = iso_result_exit_code(result);
 	iso_result_free(result);
 	return status;
+}
+
+static void *make_engine(void *argument)
+{
+	(void)iso_engine_new(argument, NULL);
+	return NULL;
+}
+
+/* The thread ends while the program that it started runs. */
+static void *start_isorun(void *argument)
+{
+	signal(SIGCHLD, SIG_DFL); /* else nobody can wait for it */
+	pid_t pid = fork();
+	if (pid == 0) {
+		const char *program = getenv("ISORUN");
+		execl(program, program, "run", "--", "sh", "-c", "sleep 0.5; exit 5", NULL);
+		_exit(99);
+	}
+	*(pid_t *)argument = pid;
+	return NULL;
 }
 
 static atomic_int wrong;
@@ -116,6 +137,22 @@ int main(void)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	check(atomic_load(&wrong) == 0, "8 threads with an engine each keep their exit codes");
+
+	iso_engine *made = NULL;
+	pthread_create(&threads[0], NULL, make_engine, &made);
+	pthread_join(threads[0], NULL);
+	check(made != NULL &&
+		      run_once(made, "exit 6", -1, ISO_UNLIMITED, &code) == ISO_STATUS_FAILED &&
+		      code == 6,
+	      "an engine outlives the thread that made it");
+	iso_engine_free(made);
+	pid_t started = -1;
+	pthread_create(&threads[0], NULL, start_isorun, &started);
+	pthread_join(threads[0], NULL);
+	int ended = -1;
+	signal(SIGCHLD, SIG_DFL);
+	check(waitpid(started, &ended, 0) == started && WIFEXITED(ended) && WEXITSTATUS(ended) == 5,
+	      "isorun outlives the thread that started it");
 
 	int pipe_fds[2];
 	if (pipe(pipe_fds) < 0)

@@ -2,12 +2,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -178,14 +183,109 @@ static void try_network(char **arguments)
 	       bind(tcp, (const struct sockaddr *)&low, sizeof(low)) == 0 ? "ok" : strerror(errno));
 }
 
+static sem_t announced;
+
+static void *call_mkdir(void *unused)
+{
+	mkdir("/tmp/made", 0700); /* a filter may kill this thread here */
+	sem_post(&announced);
+	return unused;
+}
+
+/* Wait for the word of a thread that may never come back. */
+static void wait_for_thread(char **arguments)
+{
+	(void)arguments;
+	pthread_t thread;
+	sem_init(&announced, 0, 0);
+	pthread_create(&thread, NULL, call_mkdir, NULL);
+	sem_wait(&announced);
+	printf("announced\n");
+}
+
+/* Memory that is the kernel's: full pipes, as many as there can be. */
+static void hog_pipes(char **arguments)
+{
+	static char page[4096];
+	(void)arguments;
+	for (;;) {
+		if (fork() < 0)
+			pause();
+		int ends[2];
+		while (pipe(ends) == 0) {
+			fcntl(ends[1], F_SETFL, O_NONBLOCK);
+			while (write(ends[1], page, sizeof(page)) > 0)
+				;
+		}
+	}
+}
+
+/* A System V segment by its id: what another IPC namespace has is not there. */
+static void attach_segment(char **arguments)
+{
+	void *memory = shmat(atoi(arguments[0]), NULL, 0);
+	printf("%s\n", (intptr_t)memory == -1 ? strerror(errno) : "attached");
+}
+
+/* Shared memory of both kinds that nobody frees. */
+static void leave_shared_memory(char **arguments)
+{
+	(void)arguments;
+	size_t size = (size_t)32 * MIB;
+	int id = shmget(IPC_PRIVATE, size, IPC_CREAT | 0600);
+	void *memory = shmat(id, NULL, 0);
+	int fd = open("/dev/shm/left", O_RDWR | O_CREAT, 0600);
+	memset(memory, 1, size);
+	if (ftruncate(fd, (off_t)size) == 0)
+		memset(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), 1, size);
+	printf("left\n");
+}
+
+/* Create, rename and remove entries as fast as can be, for so many milliseconds. */
+static void churn(char **arguments)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	long long end = now.tv_sec * 1000LL + now.tv_nsec / 1000000 + atoi(arguments[0]);
+	for (unsigned int i = 0; now.tv_sec * 1000LL + now.tv_nsec / 1000000 < end; i++) {
+		char name[32], other[32];
+		snprintf(name, sizeof(name), "churn%u", i % 64);
+		snprintf(other, sizeof(other), "churn%u", (i * 7 + 3) % 64);
+		switch (i % 5) {
+		case 0:
+			mkdir(name, 0700);
+			break;
+		case 1:
+			close(open(name, O_WRONLY | O_CREAT, 0600));
+			break;
+		case 2:
+			(void)!symlink("/etc/shadow", name);
+			break;
+		case 3:
+			rename(name, other);
+			break;
+		default:
+			remove(other);
+		}
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	}
+	for (unsigned int i = 0; i < 64; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "churn%u", i);
+		remove(name);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*action)(char **arguments);
 } actions[] = {
-	{"fork-bomb", fork_bomb},   {"hog-alone", hog_alone}, {"hog-family", hog_family},
-	{"hog-tmpfs", hog_tmpfs},   {"flood", flood},	      {"orphan", orphan},
-	{"stop-all", stop_all},	    {"breed", breed},	      {"deaf", deaf},
-	{"signals", print_ignored}, {"network", try_network},
+	{"fork-bomb", fork_bomb},   {"hog-alone", hog_alone},	{"hog-family", hog_family},
+	{"hog-tmpfs", hog_tmpfs},   {"flood", flood},		{"orphan", orphan},
+	{"stop-all", stop_all},	    {"breed", breed},		{"deaf", deaf},
+	{"signals", print_ignored}, {"network", try_network},	{"thread", wait_for_thread},
+	{"hog-pipes", hog_pipes},   {"attach", attach_segment}, {"leave-shm", leave_shared_memory},
+	{"churn", churn},
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /*
  * Start a program from an unfriendly state: `probe_start STATE PROGRAM ARGUMENT…`. STATE is
- * closed-0, closed-012, ignore-chld, block-all, default-signals, leak-fds or files-N.
+ * closed-0, closed-012, ignore-chld, block-all, default-signals, leak-fds, files-N or files-soft-N.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -33,6 +33,11 @@ int main(int argc, char **argv)
 	} else if (strcmp(state, "leak-fds") == 0) {
 		for (int i = 0; i < 20; i++)
 			(void)open("/", O_RDONLY);
+	} else if (strncmp(state, "files-soft-", 11) == 0) {
+		struct rlimit limit;
+		getrlimit(RLIMIT_NOFILE, &limit);
+		limit.rlim_cur = strtoul(state + 11, NULL, 10);
+		setrlimit(RLIMIT_NOFILE, &limit);
 	} else if (strncmp(state, "files-", 6) == 0) {
 		rlim_t count = strtoul(state + 6, NULL, 10);
 		struct rlimit limit = {count, count};

@@ -215,10 +215,11 @@ static int make_v1(struct iso_cgroup *cgroup, const struct iso_limits *limits,
 				   err) < 0) {
 			char mount[ISO_V1_MOUNT_SIZE];
 			iso_cgroup_v1_mount(v1, mount);
-			return iso_error_hint(err,
-					      "a directory below \"%s\" must belong to isorun's user, "
-					      "who must be in it: delegate that controller, too",
-					      mount);
+			return iso_error_hint(
+				err,
+				"a directory below \"%s\" must belong to isorun's user, "
+				"who must be in it: delegate that controller, too",
+				mount);
 		}
 		cgroup->v1_tasks_fds[v1] = iso_fd_above_stdio(
 			openat(cgroup->v1_fds[v1], "tasks", O_WRONLY | O_CLOEXEC));

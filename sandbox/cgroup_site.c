@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "runner/base/cleanup.h"
@@ -28,6 +29,7 @@
 
 #define CGROUP_ROOT	"/sys/fs/cgroup"
 #define SUPERVISOR_LEAF "isorun-supervisor"
+#define MOVE_ROUNDS	10
 #define SELF_CGROUP_MAX 8192
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
@@ -118,6 +120,10 @@ static int refuse_delegation(const char *path, int os_errno, struct iso_error *e
 {
 	iso_error_set(err, ISO_ERR_UNSUPPORTED, os_errno,
 		      "create cgroups with memory and pids controllers below \"%s\"", path);
+	if (os_errno == EROFS)
+		return iso_error_hint(err, "mount the cgroup file system writable (in a container "
+					   "it often is not), or accept runs without limits with "
+					   "--cgroup optional");
 	return iso_error_hint(err,
 			      "start isorun in a delegated cgroup of its own: systemd-run "
 			      "%s--scope -p Delegate=yes -- isorun …",
@@ -164,17 +170,47 @@ static void step_back(int home_fd)
 	(void)unlinkat(home_fd, SUPERVISOR_LEAF, AT_REMOVEDIR);
 }
 
-/* Move this process from `dir_fd`, in which it is alone, to a leaf below. */
+/* What systemd marks so is left to those who run in there, all of it (systemd.exec(5)). */
+static bool is_delegated(int dir_fd)
+{
+	char value[4] = "";
+	return (fgetxattr(dir_fd, "user.delegate", value, sizeof(value)) > 0 ||
+		fgetxattr(dir_fd, "trusted.delegate", value, sizeof(value)) > 0) &&
+	       value[0] == '1';
+}
+
+/* Move the members of `dir_fd` to its leaf: only this process, or everybody who is listed. */
+static bool move_to_leaf(int dir_fd, bool everybody)
+{
+	static const char leaf_procs[] = SUPERVISOR_LEAF "/cgroup.procs";
+	if (iso_fd_write_control(dir_fd, leaf_procs, "0") < 0)
+		return false;
+	char members[4096];
+	ssize_t length =
+		everybody ? iso_fd_read_small(dir_fd, "cgroup.procs", members, sizeof(members)) : 0;
+	char *rest = NULL;
+	for (char *pid = length > 0 ? strtok_r(members, "\n", &rest) : NULL; pid != NULL;
+	     pid = strtok_r(NULL, "\n", &rest))
+		(void)iso_fd_write_control(dir_fd, leaf_procs, pid); /* it may have ended */
+	return true;
+}
+
+/* Move this process from `dir_fd` to a leaf below, with those beside it if it was delegated; new
+ * ones may be forked meanwhile, hence the rounds. */
 static bool step_aside(int dir_fd)
 {
-	if (!is_alone_in(dir_fd) || (mkdirat(dir_fd, SUPERVISOR_LEAF, 0755) < 0 && errno != EEXIST))
+	bool delegated = is_delegated(dir_fd);
+	if ((!delegated && !is_alone_in(dir_fd)) ||
+	    (mkdirat(dir_fd, SUPERVISOR_LEAF, 0755) < 0 && errno != EEXIST))
 		return false;
-	if (iso_fd_write_control(dir_fd, SUPERVISOR_LEAF "/cgroup.procs", "0") < 0) {
-		(void)unlinkat(dir_fd, SUPERVISOR_LEAF, AT_REMOVEDIR); /* it was made just now */
-		return false;
+	for (int round = 0; round < MOVE_ROUNDS; round++) {
+		if (!move_to_leaf(dir_fd, delegated)) {
+			(void)unlinkat(dir_fd, SUPERVISOR_LEAF, AT_REMOVEDIR); /* if it is empty */
+			return false;
+		}
+		if (hands_down_controllers(dir_fd))
+			return true;
 	}
-	if (hands_down_controllers(dir_fd))
-		return true;
 	step_back(dir_fd);
 	return false;
 }
@@ -182,6 +218,7 @@ static bool step_aside(int dir_fd)
 static int open_unified(struct iso_cgroup_site *site, char *path, size_t mount_length,
 			struct iso_error *err)
 {
+	bool read_only = faccessat(site->dir_fd, ".", W_OK, AT_EACCESS) < 0 && errno == EROFS;
 	for (;;) {
 		if (hands_down_controllers(site->dir_fd) &&
 		    faccessat(site->dir_fd, ".", W_OK, AT_EACCESS) == 0)
@@ -193,7 +230,7 @@ static int open_unified(struct iso_cgroup_site *site, char *path, size_t mount_l
 		}
 		char *slash = strrchr(path, '/');
 		if (slash < path + mount_length)
-			return refuse_delegation(site->path, EACCES, err);
+			return refuse_delegation(site->path, read_only ? EROFS : EACCES, err);
 		*slash = '\0';
 		iso_fd_close(site->dir_fd);
 		site->dir_fd = open(path, DIRECTORY_FLAGS);

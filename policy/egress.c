@@ -12,7 +12,7 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 
-#define HOST_MAX 253
+#define HOST_MAX     253
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Letters, digits, dots, hyphens and underscores; no empty label. */
@@ -167,7 +167,8 @@ static int add_colon_forms(struct iso_strv *hosts, const char *word, struct iso_
 	const char *host = at != NULL ? at + 1 : word;
 	size_t length = (size_t)(colon - host);
 	size_t digits = strspn(colon + 1, "0123456789");
-	bool has_port = digits > 0 && digits < 6 && (colon[1 + digits] == '\0' || colon[1 + digits] == '/');
+	bool has_port =
+		digits > 0 && digits < 6 && (colon[1 + digits] == '\0' || colon[1 + digits] == '/');
 	bool names_host = at != NULL ? length > 0 : has_port && looks_like_domain(host, length);
 	char quad[sizeof("255.255.255.255")];
 	if (has_port && at == NULL && length < sizeof(quad)) {
@@ -281,13 +282,13 @@ static int collect_simple(struct iso_strv *hosts, const struct iso_simple *simpl
 	}
 	for (size_t i = 0; i < simple->outputs.count; i++) {
 		const char *target = simple->outputs.items[i];
-		if ((strncmp(target, "/dev/tcp/", 9) == 0 || strncmp(target, "/dev/udp/", 9) == 0) &&
+		if ((strncmp(target, "/dev/tcp/", 9) == 0 ||
+		     strncmp(target, "/dev/udp/", 9) == 0) &&
 		    add_authority(hosts, target + 9, err) < 0)
 			return -1;
 	}
-	return start < simple->words.count
-		       ? add_client_operands(hosts, &simple->words, start, err)
-		       : 0;
+	return start < simple->words.count ? add_client_operands(hosts, &simple->words, start, err)
+					   : 0;
 }
 
 int iso_egress_collect(const char *command, struct iso_strv *ret_hosts, struct iso_error *err)

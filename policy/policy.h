@@ -35,8 +35,8 @@ struct iso_policy_mount {
 };
 
 struct iso_policy {
-	char *root;	      /* owned; as written, absolute */
-	uint32_t permissions; /* enum iso_permission */
+	char *root;			     /* owned; as written, absolute */
+	uint32_t permissions;		     /* enum iso_permission */
 	struct iso_policy_command *commands; /* owned, in the order of the file */
 	size_t command_count;
 	uint64_t timeout_ms;	     /* of shell.exec and git.diff */
@@ -45,7 +45,7 @@ struct iso_policy {
 	uint64_t max_file_bytes;     /* filesystem.read and .write */
 	struct {
 		uint64_t memory_bytes, pids, cpu_millis, nofile, fsize_bytes, tmp_bytes;
-	} limits; /* each ISO_DEFAULT where the policy is silent */
+	} limits;			 /* each ISO_DEFAULT where the policy is silent */
 	struct iso_policy_mount *mounts; /* owned */
 	size_t mount_count;
 	struct iso_strv pass_environment; /* names */

@@ -14,16 +14,16 @@
 #include "runner/base/parse.h"
 #include "runner/base/path.h"
 
-#define COUNT(array)	    (sizeof(array) / sizeof((array)[0]))
-#define LARGEST_BYTES	    ((uint64_t)INT64_MAX)
-#define LARGEST_PIDS	    4000000
-#define LARGEST_NOFILE	    1048576
-#define DEFAULT_TIMEOUT_MS  30000
-#define DEFAULT_BASH_MS	    120000
-#define DEFAULT_OUTPUT	    16000
-#define DEFAULT_FILE_BYTES  1000000
-#define LARGEST_OUTPUT	    (UINT64_C(64) << 20)
-#define LARGEST_FILE_BYTES  (UINT64_C(1) << 30)
+#define COUNT(array)	   (sizeof(array) / sizeof((array)[0]))
+#define LARGEST_BYTES	   ((uint64_t)INT64_MAX)
+#define LARGEST_PIDS	   4000000
+#define LARGEST_NOFILE	   1048576
+#define DEFAULT_TIMEOUT_MS 30000
+#define DEFAULT_BASH_MS	   120000
+#define DEFAULT_OUTPUT	   16000
+#define DEFAULT_FILE_BYTES 1000000
+#define LARGEST_OUTPUT	   (UINT64_C(64) << 20)
+#define LARGEST_FILE_BYTES (UINT64_C(1) << 30)
 
 typedef int reader(const struct iso_json_at *at, struct iso_policy *policy, struct iso_error *err);
 
@@ -197,8 +197,8 @@ static int read_cpus(const struct iso_json_at *at, uint64_t *ret_millis, struct 
 static int read_limits(const struct iso_json_at *at, struct iso_policy *policy,
 		       struct iso_error *err)
 {
-	static const char *const known[] = {"memory", "pids",  "cpus", "nofile",
-					    "fsize",  "tmp",   NULL};
+	static const char *const known[] = {"memory", "pids", "cpus", "nofile",
+					    "fsize",  "tmp",  NULL};
 	if (iso_json_object(at, known, err) < 0)
 		return -1;
 	struct iso_json_at memory = iso_json_member(at, "memory");
@@ -240,7 +240,7 @@ static int read_mount(const struct iso_json_at *at, struct iso_policy_mount *mou
 		return iso_json_refuse(&mode_at, err, "\"ro\" or \"rw\" is needed");
 	mount->writable = strcmp(mode, "rw") == 0;
 	return keep(source, &mount->source, err) < 0 || keep(target, &mount->target, err) < 0 ? -1
-											       : 0;
+											      : 0;
 }
 
 static int read_mounts(const struct iso_json_at *at, struct iso_policy *policy,

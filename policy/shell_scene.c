@@ -27,7 +27,8 @@ bool iso_scene_matches_one(const char *text, const char *const *patterns)
 	return false;
 }
 
-bool iso_scene_has_flag(const struct iso_scene *scene, const char *letters, const char *const *long_names)
+bool iso_scene_has_flag(const struct iso_scene *scene, const char *letters,
+			const char *const *long_names)
 {
 	for (size_t i = scene->start + 1; i < scene->words->count; i++) {
 		const char *word = scene->words->items[i];
@@ -92,7 +93,8 @@ bool iso_scene_resolve(const struct iso_scene *scene, const char *word, char ret
 /* A home directory in one of its spellings, or all that is in it. */
 bool iso_scene_is_home(const char *word)
 {
-	static const char *const homes[] = {"~", "$HOME", "~root", "/root", "/home", "/home/*", NULL};
+	static const char *const homes[] = {"~",     "$HOME",	"~root", "/root",
+					    "/home", "/home/*", NULL};
 	static const char *const ends[] = {"/.*", "/*", "/"};
 	char home[PATH_SIZE];
 	size_t length = strlen(word);
@@ -116,9 +118,9 @@ bool iso_scene_is_home(const char *word)
 /* What nobody removes, hands out or chowns whole without wanting harm; NULL: something else. */
 const char *iso_scene_vital_place(const struct iso_scene *scene, const char *word)
 {
-	static const char *const system[] = {"/bin",  "/boot", "/dev",	"/etc",	 "/lib", "/lib64",
-					     "/opt",  "/proc", "/sbin", "/srv",	 "/sys", "/usr",
-					     "/var",  "/run",  "/home", "/root", NULL};
+	static const char *const system[] = {"/bin", "/boot", "/dev",  "/etc",	"/lib", "/lib64",
+					     "/opt", "/proc", "/sbin", "/srv",	"/sys", "/usr",
+					     "/var", "/run",  "/home", "/root", NULL};
 	char path[PATH_SIZE];
 	if (iso_scene_is_home(word))
 		return "~";

@@ -56,10 +56,9 @@ static const char *first_vital_piped(const struct iso_scene *scene)
 
 static const char *check_removal(const struct iso_scene *scene)
 {
-	static const char *const reasons[4] = {
-		"recursive removal of /", "recursive removal of ~",
-		"recursive removal of the workspace root",
-		"recursive removal of a system directory"};
+	static const char *const reasons[4] = {"recursive removal of /", "recursive removal of ~",
+					       "recursive removal of the workspace root",
+					       "recursive removal of a system directory"};
 	static const char *const long_names[] = {"--recursive", NULL};
 	const char *place = NULL;
 	if (strcmp(scene->base, "rm") == 0 && iso_scene_has_flag(scene, "rR", long_names)) {
@@ -98,8 +97,9 @@ static const char *check_ownership(const struct iso_scene *scene)
 				return "making a set-user-ID program";
 		}
 	}
-	const char *place = iso_scene_has_flag(scene, "R", long_names) ? first_vital(scene, scene->start + 2)
-							      : NULL;
+	const char *place = iso_scene_has_flag(scene, "R", long_names)
+				    ? first_vital(scene, scene->start + 2)
+				    : NULL;
 	return place != NULL && strcmp(place, "the workspace root") != 0
 		       ? "recursive change of who may use a system directory"
 		       : NULL;
@@ -108,18 +108,19 @@ static const char *check_ownership(const struct iso_scene *scene)
 static bool is_block_device(const char *path)
 {
 	static const char *const patterns[] = {
-		"/dev/sd[a-z]*",  "/dev/hd[a-z]*", "/dev/vd[a-z]*", "/dev/xvd[a-z]*",
-		"/dev/nvme[0-9]*", "/dev/mmcblk*", "/dev/dm-*",	    "/dev/mapper/*",
-		"/dev/md[0-9]*",  "/dev/loop*",	   "/dev/disk/*",   "/dev/mem",
-		"/dev/kmem",	  "/dev/port",	   "/dev/zram*",    NULL};
+		"/dev/sd[a-z]*",   "/dev/hd[a-z]*", "/dev/vd[a-z]*", "/dev/xvd[a-z]*",
+		"/dev/nvme[0-9]*", "/dev/mmcblk*",  "/dev/dm-*",     "/dev/mapper/*",
+		"/dev/md[0-9]*",   "/dev/loop*",    "/dev/disk/*",   "/dev/mem",
+		"/dev/kmem",	   "/dev/port",	    "/dev/zram*",    NULL};
 	return iso_scene_matches_one(path, patterns);
 }
 
 static const char *check_devices(const struct iso_scene *scene)
 {
-	static const char *const writers[] = {"tee", "cp",   "mv",    "shred", "wipefs", "blkdiscard",
-					      "dd",  "fdisk", "sfdisk", "sgdisk", "parted", "install",
-					      "ln",  "badblocks", "hdparm", "truncate", NULL};
+	static const char *const writers[] = {
+		"tee", "cp",	    "mv",     "shred",	  "wipefs", "blkdiscard",
+		"dd",  "fdisk",	    "sfdisk", "sgdisk",	  "parted", "install",
+		"ln",  "badblocks", "hdparm", "truncate", NULL};
 	static const char reason[] = "writing to a block device";
 	const struct iso_simple *simple = &scene->line->commands[scene->index];
 	for (size_t i = 0; i < simple->outputs.count; i++) {
@@ -143,22 +144,23 @@ static const char *check_devices(const struct iso_scene *scene)
 
 static const char *check_file_systems(const struct iso_scene *scene)
 {
-	static const char *const patterns[] = {"mkfs", "mkfs.*", "mke2fs", "mkswap", "mkdosfs", NULL};
+	static const char *const patterns[] = {"mkfs",	 "mkfs.*",  "mke2fs",
+					       "mkswap", "mkdosfs", NULL};
 	return iso_scene_matches_one(scene->base, patterns) ? "making a file system" : NULL;
 }
 
 static bool is_interpreter(const char *base)
 {
-	static const char *const patterns[] = {"sh",	 "bash",    "dash", "ash",  "zsh",  "ksh",
-					       "fish",	 "busybox", "perl", "ruby", "node", "php",
-					       "source", ".",	    "eval", "python*", NULL};
+	static const char *const patterns[] = {
+		"sh",	"bash", "dash", "ash",	  "zsh", "ksh",	 "fish",    "busybox", "perl",
+		"ruby", "node", "php",	"source", ".",	 "eval", "python*", NULL};
 	return iso_scene_matches_one(base, patterns);
 }
 
 static bool is_download(const char *base)
 {
-	static const char *const names[] = {"curl",  "wget",  "aria2c", "fetch", "lynx",
-					    "http",  "https", "nc",	"ncat",	 "scp", NULL};
+	static const char *const names[] = {"curl",  "wget", "aria2c", "fetch", "lynx", "http",
+					    "https", "nc",   "ncat",   "scp",	NULL};
 	return iso_scene_is_one_of(base, names);
 }
 
@@ -218,7 +220,8 @@ static const char *check_download(const struct iso_scene *scene)
 
 static const char *check_kernel(const struct iso_scene *scene)
 {
-	static const char *const modules[] = {"insmod", "modprobe", "rmmod", "depmod", "kmod", NULL};
+	static const char *const modules[] = {"insmod", "modprobe", "rmmod",
+					      "depmod", "kmod",	    NULL};
 	static const char *const kexec[] = {"kexec", NULL};
 	if (iso_scene_is_one_of(scene->base, modules))
 		return "loading kernel modules";
@@ -228,15 +231,19 @@ static const char *check_kernel(const struct iso_scene *scene)
 static const char *check_escape(const struct iso_scene *scene)
 {
 	static const char *const tools[] = {"nsenter", "chroot", "pivot_root", "switch_root", NULL};
-	static const char *const mounts[] = {"mount", "umount", "losetup", "swapon", "swapoff", NULL};
-	static const char *const power[] = {"shutdown", "reboot", "poweroff", "halt", "telinit", NULL};
+	static const char *const mounts[] = {"mount",  "umount",  "losetup",
+					     "swapon", "swapoff", NULL};
+	static const char *const power[] = {"shutdown", "reboot",  "poweroff",
+					    "halt",	"telinit", NULL};
 	static const char *const engines[] = {"docker", "podman", "nerdctl", "ctr", NULL};
 	static const char *const kernel_files[] = {
-		"/proc/sys/*", "/proc/sysrq-trigger", "/sys/*", "*/release_agent",
-		"/proc/[0-9]*/mem", "/proc/self/mem", "/dev/tcp/*", NULL};
+		"/proc/sys/*",	    "/proc/sysrq-trigger", "/sys/*",	 "*/release_agent",
+		"/proc/[0-9]*/mem", "/proc/self/mem",	   "/dev/tcp/*", NULL};
 	static const char *const system_files[] = {
-		"/etc/*",  "/boot/*", "/usr/*", "/bin/*", "/sbin/*", "/lib/*", "/lib64/*",
-		"/var/spool/cron/*", "*/.ssh/authorized_keys", NULL};
+		"/etc/*",   "/boot/*",		 "/usr/*",
+		"/bin/*",   "/sbin/*",		 "/lib/*",
+		"/lib64/*", "/var/spool/cron/*", "*/.ssh/authorized_keys",
+		NULL};
 	const struct iso_simple *simple = &scene->line->commands[scene->index];
 	for (size_t i = 0; i < simple->outputs.count; i++) {
 		if (iso_scene_matches_one(simple->outputs.items[i], kernel_files))
@@ -271,21 +278,42 @@ static const char *path_in(const char *word)
 {
 	if (strncmp(word, "file://", 7) == 0)
 		return word + 7;
-	const char *equals = *word == '-' || strncmp(word, "if=", 3) == 0 ? strchr(word, '=') : NULL;
+	const char *equals =
+		*word == '-' || strncmp(word, "if=", 3) == 0 ? strchr(word, '=') : NULL;
 	word = equals != NULL ? equals + 1 : word;
 	return *word == '@' ? word + 1 : word;
 }
 
 static bool is_credential_file(const struct iso_scene *scene, const char *word)
 {
-	static const char *const patterns[] = {
-		"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
-		"/etc/sudoers.d/*", "/etc/ssh/ssh_host_*key", "*/.ssh", "*/.ssh/", "*/.ssh/[*]",
-		"*/.ssh/id_*", "*/.ssh/*.pem", "*/.aws/credentials", "*/.netrc", "*/.pgpass",
-		"*/.git-credentials", "*/.docker/config.json", "*/.kube/config", "*/.gnupg",
-		"*/.gnupg/*", "*/.config/gcloud/*", "*/.azure/*", "*/.vault-token",
-		"*/.config/gh/hosts.yml", "/proc/*/environ", "/run/secrets/*",
-		"/var/run/secrets/*", NULL};
+	static const char *const patterns[] = {"/etc/shadow",
+					       "/etc/shadow-",
+					       "/etc/gshadow",
+					       "/etc/gshadow-",
+					       "/etc/sudoers",
+					       "/etc/sudoers.d/*",
+					       "/etc/ssh/ssh_host_*key",
+					       "*/.ssh",
+					       "*/.ssh/",
+					       "*/.ssh/[*]",
+					       "*/.ssh/id_*",
+					       "*/.ssh/*.pem",
+					       "*/.aws/credentials",
+					       "*/.netrc",
+					       "*/.pgpass",
+					       "*/.git-credentials",
+					       "*/.docker/config.json",
+					       "*/.kube/config",
+					       "*/.gnupg",
+					       "*/.gnupg/*",
+					       "*/.config/gcloud/*",
+					       "*/.azure/*",
+					       "*/.vault-token",
+					       "*/.config/gh/hosts.yml",
+					       "/proc/*/environ",
+					       "/run/secrets/*",
+					       "/var/run/secrets/*",
+					       NULL};
 	char path[PATH_SIZE];
 	const char *named = path_in(word);
 	size_t length = strlen(named);
@@ -298,8 +326,8 @@ static bool is_credential_file(const struct iso_scene *scene, const char *word)
 
 static const char *check_credentials(const struct iso_scene *scene)
 {
-	static const char *const harmless[] = {"echo", "printf", "ls",	"stat", "test", "[",
-					       "[[",   "git",	 "true", "rm",	NULL};
+	static const char *const harmless[] = {"echo", "printf", "ls",	 "stat", "test", "[",
+					       "[[",   "git",	 "true", "rm",	 NULL};
 	if (iso_scene_is_one_of(scene->base, harmless))
 		return NULL;
 	for (size_t i = 0; i < scene->words->count; i++) {
@@ -311,7 +339,8 @@ static const char *check_credentials(const struct iso_scene *scene)
 
 static const char *check_interpreted_bomb(const struct iso_scene *scene)
 {
-	for (size_t i = scene->start + 1; i < scene->words->count && is_interpreter(scene->base); i++) {
+	for (size_t i = scene->start + 1; i < scene->words->count && is_interpreter(scene->base);
+	     i++) {
 		const char *word = scene->words->items[i];
 		if (strstr(word, "fork while") != NULL || strstr(word, "while fork") != NULL ||
 		    (strstr(word, "while") != NULL && strstr(word, "os.fork()") != NULL))
@@ -333,9 +362,8 @@ static const char *check_kill(const struct iso_scene *scene)
 }
 
 static rule *const rules[] = {
-	check_removal, check_ownership, check_devices, check_file_systems,
-	check_download, check_kernel, check_escape, check_credentials,
-	check_interpreted_bomb, check_kill,
+	check_removal, check_ownership, check_devices,	   check_file_systems,	   check_download,
+	check_kernel,  check_escape,	check_credentials, check_interpreted_bomb, check_kill,
 };
 
 /* Follow "cd DIR" so that what comes after it is judged where it runs. */
@@ -362,7 +390,8 @@ static int check_line(const char *command, const char *root, const char *workdir
 /* `sh -c STRING` and `eval STRING` run a command line of their own. */
 static int check_nested(const struct iso_scene *scene, int depth, struct iso_error *err)
 {
-	static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "ash", "busybox", NULL};
+	static const char *const shells[] = {"sh",  "bash", "dash",    "zsh",
+					     "ksh", "ash",  "busybox", NULL};
 	const char *workdir = scene->workdir != NULL ? scene->workdir : scene->root;
 	bool is_eval = strcmp(scene->base, "eval") == 0;
 	if (!is_eval && !iso_scene_is_one_of(scene->base, shells))
@@ -370,7 +399,8 @@ static int check_nested(const struct iso_scene *scene, int depth, struct iso_err
 	for (size_t i = scene->start + 1; i < scene->words->count; i++) {
 		const char *word = scene->words->items[i];
 		const char *before = scene->words->items[i - 1];
-		bool is_script = before[0] == '-' && before[1] != '-' && strchr(before, 'c') != NULL;
+		bool is_script =
+			before[0] == '-' && before[1] != '-' && strchr(before, 'c') != NULL;
 		if ((is_eval || is_script) &&
 		    check_line(word, scene->root, workdir, depth + 1, err) < 0)
 			return -1;

@@ -149,8 +149,9 @@ static void read_substitution(struct reader *reader, struct text *word, const ch
 	for (size_t i = before > 0 ? before - 1 : 0; i + 1 < reader->line->count; i++) {
 		const struct iso_simple *simple = &reader->line->commands[i];
 		size_t start = iso_simple_start(simple);
-		const char *base =
-			start < simple->words.count ? iso_word_base(simple->words.items[start]) : "";
+		const char *base = start < simple->words.count
+					   ? iso_word_base(simple->words.items[start])
+					   : "";
 		downloads |= strcmp(base, "curl") == 0 || strcmp(base, "wget") == 0;
 	}
 	put(reader, word, downloads ? "$(download)" : "$()", downloads ? 11 : 3);
@@ -170,8 +171,7 @@ static const char *find_variable(const struct reader *reader, const char *name, 
 static size_t name_length(const char *at, const char *end)
 {
 	size_t length = 0;
-	while (at + length < end &&
-	       (isalnum((unsigned char)at[length]) || at[length] == '_') &&
+	while (at + length < end && (isalnum((unsigned char)at[length]) || at[length] == '_') &&
 	       !(length == 0 && isdigit((unsigned char)at[length])))
 		length++;
 	return length;
@@ -442,8 +442,8 @@ static bool has_fork_bomb(const char *command)
 			name += 8;
 		size_t length = (size_t)(body - name);
 		const char *end = strchr(body, '}');
-		for (const char *at = body + 3; length > 0 && at < (end != NULL ? end : dense + size);
-		     at++) {
+		for (const char *at = body + 3;
+		     length > 0 && at < (end != NULL ? end : dense + size); at++) {
 			if (strncmp(at, name, length) == 0 && at[length] == '|' &&
 			    strncmp(at + length + 1, name, length) == 0)
 				return true;

@@ -52,7 +52,8 @@ static void check_table(const char *path, int (*judge)(const char *line, struct 
 		int verdict = judge(tab + 1, &err);
 		if ((verdict < 0) != (expected[0] != '\0') || strcmp(err.message, expected) != 0)
 			snprintf(wrong + strlen(wrong), sizeof(wrong) - strlen(wrong),
-				 "%s: got \"%s\", expected \"%s\"\n", tab + 1, err.message, expected);
+				 "%s: got \"%s\", expected \"%s\"\n", tab + 1, err.message,
+				 expected);
 	}
 	fclose(table);
 	if (wrong[0] != '\0')
@@ -83,8 +84,8 @@ static int judge_egress(const char *line, struct iso_error *err)
 static void test_NET_1_table_of_command_lines(void **state)
 {
 	(void)state;
-	check_table("tests/data/egress_lines.txt", judge_egress,
-		    "domain ", " is outside the egress allowlist");
+	check_table("tests/data/egress_lines.txt", judge_egress, "domain ",
+		    " is outside the egress allowlist");
 }
 
 static void test_NET_1_an_empty_list_allows_nothing(void **state)
@@ -102,9 +103,9 @@ static void test_NET_1_patterns_of_an_allow_list(void **state)
 	(void)state;
 	static const char *const good[] = {"example.org", "*.example.org", "a-b.c_d.e", "192.0.2.1",
 					   "localhost"};
-	static const char *const bad[] = {"",	     "*",	 "*.",	     "Example.org", "a..b",
-					  ".a",	     "a.",	 "a b",	     "a/b",	    "*.*.org",
-					  "ex*.org", "http://a", "a:80",     "a%2e",	    "\xc3\xa4.org"};
+	static const char *const bad[] = {
+		"",    "*",	  "*.",	     "Example.org", "a..b", ".a",   "a.",	   "a b",
+		"a/b", "*.*.org", "ex*.org", "http://a",    "a:80", "a%2e", "\xc3\xa4.org"};
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		assert_true(iso_egress_is_pattern(good[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -118,10 +119,38 @@ static void test_broken_lines_are_read_to_their_end(void **state)
 {
 	(void)state;
 	static const char *const lines[] = {
-		"",   "'",    "\"",  "`",   "$(",      "${",	 "$",	   "\\",      "<<",
-		"<<<", ">",   "<(",  "|",   "&&",      "((((",	 "))))",   "a=",      "$a$b",
-		"{,}", "{a,", "<<E\nE", "<<E", "'a\"b`c$(d", "\"$(`", "cat <<A <<B\na\nA\nb\nB\nx",
-		"a=$a$a$a; b=$a$a$a", "for x in", "for", "$(($((1))))", "x=;$x", "2>&1 >", "&>",
+		"",
+		"'",
+		"\"",
+		"`",
+		"$(",
+		"${",
+		"$",
+		"\\",
+		"<<",
+		"<<<",
+		">",
+		"<(",
+		"|",
+		"&&",
+		"((((",
+		"))))",
+		"a=",
+		"$a$b",
+		"{,}",
+		"{a,",
+		"<<E\nE",
+		"<<E",
+		"'a\"b`c$(d",
+		"\"$(`",
+		"cat <<A <<B\na\nA\nb\nB\nx",
+		"a=$a$a$a; b=$a$a$a",
+		"for x in",
+		"for",
+		"$(($((1))))",
+		"x=;$x",
+		"2>&1 >",
+		"&>",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		struct iso_line line = {0};

@@ -43,6 +43,12 @@ static void attach(struct iso_json *json, cJSON *object, const char *name, cJSON
 	}
 }
 
+cJSON *iso_json_begin_array(struct iso_json *json)
+{
+	*json = (struct iso_json){.failed = false};
+	return note(json, cJSON_CreateArray());
+}
+
 cJSON *iso_json_begin(struct iso_json *json)
 {
 	json->failed = false;
@@ -128,6 +134,52 @@ int iso_json_end(struct iso_json *json, cJSON *root, char **ret_text, struct iso
 {
 	char *text = json->failed ? NULL : cJSON_PrintUnformatted(root);
 	cJSON_Delete(root);
+	if (text == NULL)
+		return iso_error_nomem(err);
+	*ret_text = text;
+	return 0;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+	const cJSON *const *a = left, *const *b = right;
+	return strcmp((*a)->string, (*b)->string);
+}
+
+/* Sort the members of every object below `value`, in place; 0, or -1: out of memory. */
+static int sort_members(cJSON *value)
+{
+	int count = cJSON_GetArraySize(value);
+	cJSON *item;
+	cJSON_ArrayForEach(item, value)
+	{
+		if (sort_members(item) < 0)
+			return -1;
+	}
+	if (!cJSON_IsObject(value) || count < 2)
+		return 0;
+	cJSON **items = calloc((size_t)count, sizeof(cJSON *));
+	if (items == NULL)
+		return -1;
+	int next = 0;
+	cJSON_ArrayForEach(item, value) items[next++] = item;
+	qsort(items, (size_t)count, sizeof(cJSON *), compare_names);
+	for (int i = 0; i < count; i++) {
+		items[i]->next = i + 1 < count ? items[i + 1] : NULL;
+		items[i]->prev = i > 0 ? items[i - 1] : items[count - 1];
+	}
+	value->child = items[0];
+	free(items);
+	return 0;
+}
+
+int iso_json_canonical(const cJSON *value, char **ret_text, struct iso_error *err)
+{
+	cJSON *copy = cJSON_Duplicate(value, true);
+	char *text = NULL;
+	if (copy != NULL && sort_members(copy) == 0)
+		text = cJSON_PrintUnformatted(copy);
+	cJSON_Delete(copy);
 	if (text == NULL)
 		return iso_error_nomem(err);
 	*ret_text = text;

@@ -36,6 +36,12 @@ cJSON *iso_json_add_array(struct iso_json *json, cJSON *object, const char *name
 cJSON *iso_json_append_object(struct iso_json *json, cJSON *array);
 void iso_json_append_text(struct iso_json *json, cJSON *array, const char *text);
 
+/* Start a document that is an array. */
+cJSON *iso_json_begin_array(struct iso_json *json);
+
+/* `value` as canonical text that the caller frees: names sorted by their bytes, no white space. */
+int iso_json_canonical(const cJSON *value, char **ret_text, struct iso_error *err);
+
 /* Print the document without white space into text that the caller frees, and delete the tree. */
 int iso_json_end(struct iso_json *json, cJSON *root, char **ret_text, struct iso_error *err);
 

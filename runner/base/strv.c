@@ -82,6 +82,21 @@ int iso_strv_set_variable(struct iso_strv *strv, const char *assignment)
 	return 0;
 }
 
+char *iso_strv_join(const struct iso_strv *strv, const char *separator)
+{
+	size_t size = 1;
+	for (size_t i = 0; i < strv->count; i++)
+		size += strlen(strv->items[i]) + strlen(separator);
+	char *text = malloc(size);
+	if (text == NULL)
+		return NULL;
+	char *end = text;
+	*end = '\0';
+	for (size_t i = 0; i < strv->count; i++)
+		end = stpcpy(stpcpy(end, strv->items[i]), separator);
+	return text;
+}
+
 void iso_strv_done(struct iso_strv *strv)
 {
 	for (size_t i = 0; i < strv->count; i++)

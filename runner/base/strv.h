@@ -22,6 +22,9 @@ const char *iso_strv_find_variable(const struct iso_strv *strv, const char *name
 /* Replace the item "NAME=…" by `assignment` ("NAME=VALUE") or append it; 0, or -1: no memory. */
 int iso_strv_set_variable(struct iso_strv *strv, const char *assignment);
 
+/* The items, each followed by `separator`, as one fresh string; NULL: no memory. */
+char *iso_strv_join(const struct iso_strv *strv, const char *separator);
+
 /* Free everything; a zeroed vector is fine. */
 void iso_strv_done(struct iso_strv *strv);
 

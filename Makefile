@@ -45,7 +45,7 @@ INIT_LDFLAGS := -static -no-pie -nostdlib -Wl,--build-id=none -Wl,-z,noseparate-
 # cJSON: `make deps` builds it. Without that or musl-gcc the program is linked dynamically.
 STATIC_CJSON := build/deps/libcjson.a
 STATIC ?= $(if $(filter release,$(MODE)),$(if $(wildcard $(STATIC_CJSON)),$(shell command -v musl-gcc)))
-LIBS   := -lcap -lcjson -lnettle -lseccomp
+LIBS   := -lcap -lcjson -lhogweed -lnettle -lgmp -lseccomp
 MULTIARCH := $(shell $(CC) -print-multiarch)
 MUSL_DIR  := /usr/lib/$(subst gnu,musl,$(MULTIARCH))
 # The kernel's and the libraries' headers, behind musl's own.
@@ -82,7 +82,7 @@ PROGRAM_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/musl/%.o) $(CLI_SOURCES:%.c=$(BUIL
 $(BUILD)/isorun: $(PROGRAM_OBJECTS) $(STATIC_CJSON)
 	$(Q)musl-gcc -static -nostartfiles -Wl,-pie -Wl,--no-dynamic-linker -Wl,-z,text $(LDHARDEN) \
 		$(LDFLAGS) -o $@ $(MUSL_DIR)/rcrt1.o $(MUSL_DIR)/crti.o $^ \
-		$(foreach library,cap nettle seccomp,/usr/lib/$(MULTIARCH)/lib$(library).a) $(MUSL_DIR)/crtn.o
+		$(foreach library,cap hogweed nettle gmp seccomp,/usr/lib/$(MULTIARCH)/lib$(library).a) $(MUSL_DIR)/crtn.o
 
 $(BUILD)/musl/%.o: %.c
 	@mkdir -p $(@D)

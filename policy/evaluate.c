@@ -145,8 +145,8 @@ void iso_evaluate(const struct iso_policy *policy, const struct iso_call *call, 
 	*ret_decision = (struct iso_decision){
 		.allowed = true,
 		.rule = "TOOL-1",
-		.workspace_write = runs_commands(call) &&
-				   (policy->permissions & ISO_PERMISSION_WRITE) != 0,
+		.workspace_write =
+			runs_commands(call) && (policy->permissions & ISO_PERMISSION_WRITE) != 0,
 		.wall_limit_ms = wall_limit(policy, call),
 		.output_limit_bytes = policy->output_limit_bytes,
 		.detached = detached(policy, call),
@@ -155,8 +155,8 @@ void iso_evaluate(const struct iso_policy *policy, const struct iso_call *call, 
 		if (!rules[i](policy, call, workdir, ret_decision))
 			return;
 	}
-	snprintf(ret_decision->sentence, sizeof(ret_decision->sentence),
-		 "%s is permitted%s", call->tool->name,
+	snprintf(ret_decision->sentence, sizeof(ret_decision->sentence), "%s is permitted%s",
+		 call->tool->name,
 		 call->tool->id == ISO_TOOL_BASH
 			 ? ", once the authority has given and consumed a capability"
 			 : "");
@@ -198,7 +198,8 @@ static int explain(const struct iso_policy *policy, const struct iso_call *call,
 }
 
 int iso_decision_explain(const struct iso_policy *policy, const struct iso_call *call,
-			 const struct iso_decision *decision, char **ret_text, struct iso_error *err)
+			 const struct iso_decision *decision, char **ret_text,
+			 struct iso_error *err)
 {
 	ISO_CLEANUP(iso_strv_done) struct iso_strv lines = {0};
 	if (explain(policy, call, decision, &lines) < 0)

@@ -9,9 +9,9 @@
 
 struct iso_decision {
 	bool allowed;
-	const char *rule;     /* that decided, e.g. "TOOL-1"; static */
-	char sentence[512];/* why: the reason for a refusal, else what is granted */
-	bool workspace_write; /* what runs may write to the workspace */
+	const char *rule;	     /* that decided, e.g. "TOOL-1"; static */
+	char sentence[512];	     /* why: the reason for a refusal, else what is granted */
+	bool workspace_write;	     /* what runs may write to the workspace */
 	uint64_t wall_limit_ms;	     /* commands only; else 0 */
 	uint64_t output_limit_bytes; /* of the receipt */
 	enum iso_detached detached;

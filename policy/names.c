@@ -4,8 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-const char *const iso_private_names[] = {".git",    ".ssh",   ".aws", ".env",
-					 "private", ".cache", NULL};
+const char *const iso_private_names[] = {".git", ".ssh", ".aws", ".env", "private", ".cache", NULL};
 
 #define ENVIRONMENT_FILES ".env."
 

@@ -11,9 +11,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define PATH_ARGUMENT(what)                                   \
-	{                                                     \
-		"path", ISO_ARGUMENT_TEXT, true, what         \
+#define PATH_ARGUMENT(what)                           \
+	{                                             \
+		"path", ISO_ARGUMENT_TEXT, true, what \
 	}
 
 const struct iso_tool iso_tools[] = {
@@ -93,8 +93,10 @@ static const char **text_slot(struct iso_call *call, const char *name)
 		const char *name;
 		const char **slot;
 	} slots[] = {
-		{"path", &call->path},	     {"text", &call->text},
-		{"command", &call->command}, {"workdir", &call->workdir},
+		{"path", &call->path},
+		{"text", &call->text},
+		{"command", &call->command},
+		{"workdir", &call->workdir},
 		{"expected_sha256", &call->expected_sha256},
 	};
 	for (size_t i = 0; i < COUNT(slots); i++) {

@@ -1,0 +1,241 @@
+/*
+ * The lock is on the file itself. Whoever has it looks whether the name still means this file (it
+ * may have been rotated), and reads the last line only when another process has appended since.
+ */
+#include "audit/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/base/cleanup.h"
+#include "runner/base/clock.h"
+#include "runner/base/error.h"
+#include "runner/base/fd.h"
+#include "runner/base/strv.h"
+
+#define OPEN_FLAGS (O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+static int open_file(struct iso_audit_log *log, struct iso_error *err)
+{
+	struct stat st;
+	log->fd = iso_fd_above_stdio(open(log->path, OPEN_FLAGS, 0600));
+	if (log->fd < 0 || fstat(log->fd, &st) < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open the audit log \"%s\"",
+				     log->path);
+	if (!S_ISREG(st.st_mode))
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "open the audit log \"%s\": it is no regular file", log->path);
+	log->known_size = -1;
+	return 0;
+}
+
+int iso_audit_log_open(const char *path, const struct iso_audit_key *key, bool sync,
+		       struct iso_audit_log *ret_log, struct iso_error *err)
+{
+	struct iso_audit_log log = {.fd = -1, .sync = sync, .has_key = key != NULL};
+	if (key != NULL)
+		log.key = *key;
+	log.path = strdup(path);
+	if (log.path == NULL)
+		return iso_error_nomem(err);
+	if (open_file(&log, err) < 0) {
+		iso_audit_log_close(&log);
+		return -1;
+	}
+	*ret_log = log;
+	return 0;
+}
+
+void iso_audit_log_close(struct iso_audit_log *log)
+{
+	if (log->path == NULL)
+		return;
+	iso_fd_close(log->fd);
+	free(log->path);
+	*log = (struct iso_audit_log){.fd = -1};
+}
+
+static int fail(const struct iso_audit_log *log, int os_errno, const char *what,
+		struct iso_error *err)
+{
+	return iso_error_set(err, ISO_ERR_SYSTEM, os_errno, "%s the audit log \"%s\"", what,
+			     log->path);
+}
+
+/* Lock the file that has the name now. */
+static int lock(struct iso_audit_log *log, struct iso_error *err)
+{
+	for (;;) {
+		struct stat ours, named;
+		while (flock(log->fd, LOCK_EX) < 0) {
+			if (errno != EINTR)
+				return fail(log, errno, "lock", err);
+		}
+		if (fstat(log->fd, &ours) < 0)
+			return fail(log, errno, "look at", err);
+		if (fstatat(AT_FDCWD, log->path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    named.st_dev == ours.st_dev && named.st_ino == ours.st_ino)
+			return 0;
+		log->fd = iso_fd_close(log->fd);
+		if (open_file(log, err) < 0)
+			return -1;
+	}
+}
+
+static void unlock(const struct iso_audit_log *log)
+{
+	(void)flock(log->fd, LOCK_UN); /* closing would do it, too */
+}
+
+/* Read the head from the last whole line; what stands behind that is cut off. */
+static int read_head(struct iso_audit_log *log, off_t size, off_t *ret_end, struct iso_error *err)
+{
+	size_t wanted = size < 2 * ISO_AUDIT_LINE_MAX ? (size_t)size : 2 * ISO_AUDIT_LINE_MAX;
+	ISO_AUTO_FREE char *tail = malloc(wanted + 1);
+	if (tail == NULL)
+		return iso_error_nomem(err);
+	if (pread(log->fd, tail, wanted, size - (off_t)wanted) != (ssize_t)wanted)
+		return fail(log, errno, "read", err);
+	size_t end = wanted;
+	while (end > 0 && tail[end - 1] != '\n')
+		end--;
+	*ret_end = size - (off_t)(wanted - end);
+	if (end == 0 && wanted == (size_t)size) { /* not one whole line */
+		iso_audit_head_init(&log->head);
+		return 0;
+	}
+	size_t begin = end > 0 ? end - 1 : 0;
+	while (begin > 0 && tail[begin - 1] != '\n')
+		begin--;
+	struct iso_error reason = {0};
+	if (end == 0 || (begin == 0 && wanted != (size_t)size) ||
+	    iso_audit_line_check(tail + begin, end - 1 - begin, NULL, false, &log->head, &reason) <
+		    0)
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "append to the audit log \"%s\": its last line is no record",
+				     log->path);
+	return 0;
+}
+
+/* Under the lock: know the head, and the size of what is whole. */
+static int find_head(struct iso_audit_log *log, off_t *ret_end, uint64_t *ret_torn,
+		     struct iso_error *err)
+{
+	struct stat st;
+	if (fstat(log->fd, &st) < 0)
+		return fail(log, errno, "look at", err);
+	*ret_torn = 0;
+	*ret_end = st.st_size;
+	if (st.st_size == log->known_size)
+		return 0;
+	if (read_head(log, st.st_size, ret_end, err) < 0)
+		return -1;
+	*ret_torn = (uint64_t)(st.st_size - *ret_end);
+	return 0;
+}
+
+static int write_at(const struct iso_audit_log *log, const char *line, size_t size, off_t end,
+		    struct iso_error *err)
+{
+	size_t done = 0;
+	while (done < size) {
+		ssize_t count =
+			pwrite(log->fd, line + done, size - done, end + (off_t)done);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			break;
+		done += (size_t)count;
+	}
+	int os_errno = errno;
+	if (done == size && (!log->sync || fdatasync(log->fd) == 0))
+		return 0;
+	os_errno = done == size ? errno : os_errno;
+	(void)ftruncate(log->fd, end); /* else the next append does it */
+	return fail(log, os_errno, "write", err);
+}
+
+static int append_locked(struct iso_audit_log *log, const struct iso_audit_event *event,
+			 struct iso_error *err)
+{
+	off_t end;
+	struct iso_audit_event told = *event;
+	ISO_AUTO_FREE char *line = NULL;
+	size_t size;
+	if (find_head(log, &end, &told.torn_bytes, err) < 0)
+		return -1;
+	if (told.torn_bytes > 0 && ftruncate(log->fd, end) < 0)
+		return fail(log, errno, "mend", err);
+	struct iso_audit_head head = log->head;
+	if (iso_audit_line_print(&told, log->has_key ? &log->key : NULL, &head, &line, &size, err) <
+		    0 ||
+	    write_at(log, line, size, end, err) < 0) {
+		log->known_size = -1;
+		return -1;
+	}
+	log->head = head;
+	log->known_size = end + (off_t)size;
+	return 0;
+}
+
+int iso_audit_log_append(struct iso_audit_log *log, const struct iso_audit_event *event,
+			 struct iso_audit_head *ret_head, struct iso_error *err)
+{
+	if (lock(log, err) < 0)
+		return -1;
+	int status = append_locked(log, event, err);
+	unlock(log);
+	if (status == 0 && ret_head != NULL)
+		*ret_head = log->head;
+	return status;
+}
+
+static int rotate_locked(struct iso_audit_log *log, struct iso_error *err)
+{
+	off_t end;
+	uint64_t torn;
+	if (find_head(log, &end, &torn, err) < 0)
+		return -1;
+	ISO_AUTO_FREE char *old = iso_strf("%s.%" PRIu64, log->path, log->head.seq);
+	ISO_AUTO_FREE char *fresh = iso_strf("%s.new", log->path);
+	if (old == NULL || fresh == NULL)
+		return iso_error_nomem(err);
+	const struct iso_audit_event event = {
+		.tool = "audit.rotate",
+		.status = "completed",
+		.exit_code = -1,
+		.unix_ms = iso_clock_unix_ms(),
+		.torn_bytes = torn,
+	};
+	ISO_AUTO_FREE char *line = NULL;
+	size_t size;
+	struct iso_audit_head head = log->head;
+	if (iso_audit_line_print(&event, log->has_key ? &log->key : NULL, &head, &line, &size, err) <
+	    0)
+		return -1;
+	ISO_AUTO_CLOSE int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || iso_fd_write_all(fd, line, size) < 0 || fsync(fd) < 0 ||
+	    (torn > 0 && ftruncate(log->fd, end) < 0) || link(log->path, old) < 0 ||
+	    rename(fresh, log->path) < 0) {
+		int saved = errno;
+		(void)unlink(fresh); /* the first error is the one to tell */
+		return fail(log, saved, "rotate", err);
+	}
+	return 0;
+}
+
+int iso_audit_log_rotate(struct iso_audit_log *log, struct iso_error *err)
+{
+	if (lock(log, err) < 0)
+		return -1;
+	int status = rotate_locked(log, err);
+	unlock(log);
+	return status;
+}

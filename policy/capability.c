@@ -1,0 +1,233 @@
+/* Every binding is compared here, whatever the authority says: it answers, it does not decide. */
+#include "policy/capability.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <nettle/base64.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "runner/base/cleanup.h"
+#include "runner/base/error.h"
+#include "runner/base/json_read.h"
+#include "runner/base/path.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+int iso_binding_init(const char *command, const char *cwd, const char *workspace,
+		     const char *generation, uint64_t timeout_ms, struct iso_binding *ret_binding,
+		     struct iso_error *err)
+{
+	uint8_t random[ISO_CHALLENGE_BYTES];
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
+	struct base64_encode_ctx encoder;
+	*ret_binding = (struct iso_binding){
+		.command = command,
+		.cwd = cwd,
+		.workspace = workspace,
+		.generation = generation,
+		.timeout_ms = timeout_ms,
+	};
+	iso_sha256_hex(command, strlen(command), ret_binding->command_sha256);
+	base64url_encode_init(&encoder);
+	size_t length =
+		base64_encode_update(&encoder, ret_binding->challenge, sizeof(random), random);
+	length += base64_encode_final(&encoder, ret_binding->challenge + length);
+	ret_binding->challenge[length] = '\0';
+	return 0;
+}
+
+void iso_binding_add(const struct iso_binding *binding, struct iso_json *json, cJSON *object)
+{
+	iso_json_add_text(json, object, "command", binding->command);
+	iso_json_add_text(json, object, "command_sha256", binding->command_sha256);
+	iso_json_add_text(json, object, "cwd", binding->cwd);
+	iso_json_add_text(json, object, "workspace", binding->workspace);
+	iso_json_add_text(json, object, "generation", binding->generation);
+	iso_json_add_text(json, object, "challenge", binding->challenge);
+	iso_json_add_thousandths(json, object, "timeout", (int64_t)binding->timeout_ms);
+}
+
+static int deny(struct iso_error *err, const char *sentence)
+{
+	return iso_error_set(err, ISO_ERR_DENIED, 0, "%s", sentence);
+}
+
+static int unavailable(struct iso_error *err)
+{
+	return deny(err, "host authorization unavailable; command was not executed");
+}
+
+/* CAP-3: all fields are there; those that are not are listed. */
+static int check_complete(const struct iso_json_at *answer, struct iso_error *err)
+{
+	static const char *const fields[] = {"version",	  "token",	  "command_sha256",
+					     "cwd",	  "workspace",	  "allowed_root",
+					     "generation", "challenge",	  "issued_at_ms",
+					     "expires_at_ms"};
+	char missing[256] = "";
+	for (size_t i = 0; i < COUNT(fields); i++) {
+		if (iso_json_member(answer, fields[i]).value != NULL)
+			continue;
+		if (missing[0] != '\0')
+			strcat(missing, ", ");
+		strcat(missing, fields[i]);
+	}
+	return missing[0] == '\0' ? 0
+				  : iso_error_set(err, ISO_ERR_DENIED, 0,
+						  "host capability is missing %s", missing);
+}
+
+static const char *text_of(const struct iso_json_at *answer, const char *name)
+{
+	const char *text;
+	struct iso_json_at member = iso_json_member(answer, name);
+	return iso_json_text(&member, &text, NULL) < 0 ? NULL : text;
+}
+
+/* CAP-3: what was asked for, byte for byte. */
+static int check_bindings(const struct iso_json_at *answer, const struct iso_binding *binding,
+			  struct iso_error *err)
+{
+	const struct {
+		const char *field, *asked;
+	} bindings[] = {
+		{"command_sha256", binding->command_sha256},
+		{"cwd", binding->cwd},
+		{"workspace", binding->workspace},
+		{"generation", binding->generation},
+		{"challenge", binding->challenge},
+	};
+	for (size_t i = 0; i < COUNT(bindings); i++) {
+		const char *granted = text_of(answer, bindings[i].field);
+		if (granted == NULL || strcmp(granted, bindings[i].asked) != 0)
+			return iso_error_set(err, ISO_ERR_DENIED, 0,
+					     "host capability does not match: %s",
+					     bindings[i].field);
+	}
+	return 0;
+}
+
+static bool is_canonical_directory(const char *path)
+{
+	if (!iso_path_is_normal(path))
+		return false;
+	ISO_AUTO_FREE char *resolved = realpath(path, NULL);
+	struct stat st;
+	return resolved != NULL && strcmp(resolved, path) == 0 && stat(path, &st) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+/* CAP-3: the command stays where it was allowed. */
+static int check_places(const struct iso_json_at *answer, const struct iso_binding *binding,
+			struct iso_error *err)
+{
+	const char *root = text_of(answer, "allowed_root");
+	if (root == NULL || !is_canonical_directory(root))
+		return deny(err, "host capability allowed_root is no canonical directory");
+	if (!is_canonical_directory(binding->cwd) || !is_canonical_directory(binding->workspace))
+		return deny(err, "host capability cwd or workspace is no canonical directory");
+	if (!iso_path_is_beneath(binding->cwd, root))
+		return deny(err, "host capability cwd is outside allowed_root");
+	return 0;
+}
+
+static int read_time(const struct iso_json_at *answer, const char *name, int64_t *ret_ms)
+{
+	uint64_t value;
+	struct iso_json_at member = iso_json_member(answer, name);
+	if (iso_json_whole(&member, 0, INT64_MAX, &value, NULL) < 0)
+		return -1;
+	*ret_ms = (int64_t)value;
+	return 0;
+}
+
+/* CAP-4 */
+static int check_times(const struct iso_json_at *answer, int64_t now_ms,
+		       struct iso_capability *capability, struct iso_error *err)
+{
+	int64_t issued, expires;
+	if (read_time(answer, "issued_at_ms", &issued) < 0 ||
+	    read_time(answer, "expires_at_ms", &expires) < 0)
+		return deny(err, "host capability times are malformed");
+	if (expires <= issued)
+		return deny(err, "host capability expires before it is issued");
+	if (expires - issued > ISO_CAPABILITY_LIFETIME_MS)
+		return deny(err, "host capability lifetime exceeds 60 s");
+	if (issued > now_ms + ISO_CAPABILITY_SKEW_MS)
+		return deny(err, "host capability is issued in the future");
+	if (expires <= now_ms)
+		return deny(err, "host capability expired");
+	capability->issued_at_ms = issued;
+	capability->expires_at_ms = expires;
+	return 0;
+}
+
+int iso_capability_check(const cJSON *answer, const struct iso_binding *binding, int64_t now_ms,
+			 struct iso_capability *ret_capability, struct iso_error *err)
+{
+	struct iso_json_at top = iso_json_root("the capability", answer);
+	struct iso_capability capability = {0};
+	uint64_t version;
+	if (!cJSON_IsObject(answer))
+		return unavailable(err);
+	if (cJSON_GetObjectItemCaseSensitive(answer, "error") != NULL) {
+		const char *reason = text_of(&top, "error");
+		return iso_error_set(err, ISO_ERR_DENIED, 0, "host authorization refused: %s",
+				     reason != NULL ? reason : "no reason given");
+	}
+	if (check_complete(&top, err) < 0)
+		return -1;
+	struct iso_json_at version_at = iso_json_member(&top, "version");
+	if (iso_json_whole(&version_at, ISO_CAPABILITY_VERSION, ISO_CAPABILITY_VERSION, &version,
+			   NULL) < 0)
+		return deny(err, "host capability version is not known");
+	const char *token = text_of(&top, "token");
+	if (token == NULL || strlen(token) < ISO_TOKEN_MIN)
+		return deny(err, "host capability token is malformed");
+	if (check_bindings(&top, binding, err) < 0 || check_places(&top, binding, err) < 0 ||
+	    check_times(&top, now_ms, &capability, err) < 0)
+		return -1;
+	capability.token = strdup(token);
+	capability.allowed_root = strdup(text_of(&top, "allowed_root"));
+	if (capability.token == NULL || capability.allowed_root == NULL) {
+		iso_capability_done(&capability);
+		return iso_error_nomem(err);
+	}
+	*ret_capability = capability;
+	return 0;
+}
+
+void iso_capability_done(struct iso_capability *capability)
+{
+	free(capability->token);
+	free(capability->allowed_root);
+	*capability = (struct iso_capability){0};
+}
+
+int iso_replay_mark(struct iso_replay_window *window, const char *token, struct iso_error *err)
+{
+	char digest[ISO_SHA256_HEX_SIZE];
+	iso_sha256_hex(token, strlen(token), digest);
+	if (window->digests == NULL) {
+		window->digests = calloc(ISO_REPLAY_WINDOW, sizeof(*window->digests));
+		if (window->digests == NULL)
+			return iso_error_nomem(err);
+	}
+	size_t known = window->count < ISO_REPLAY_WINDOW ? window->count : ISO_REPLAY_WINDOW;
+	for (size_t i = 0; i < known; i++) {
+		if (strcmp(window->digests[i], digest) == 0)
+			return deny(err, "host capability token replayed");
+	}
+	memcpy(window->digests[window->count++ % ISO_REPLAY_WINDOW], digest, sizeof(digest));
+	return 0;
+}
+
+void iso_replay_done(struct iso_replay_window *window)
+{
+	free(window->digests);
+	*window = (struct iso_replay_window){0};
+}

@@ -145,7 +145,8 @@ int iso_attest(const char *receipt, size_t size, const struct iso_audit_key *key
 	if (iso_json_parse("the receipt", receipt, size, &root, err) < 0)
 		return -1;
 	int status = 0;
-	if (strcmp(text_of(root, "schema"), "isorun.receipt/1") != 0 || *text_of(root, "id") == '\0')
+	if (strcmp(text_of(root, "schema"), "isorun.receipt/1") != 0 ||
+	    *text_of(root, "id") == '\0')
 		status = iso_error_set(err, ISO_ERR_INVALID, 0,
 				       "export the receipt: it is no receipt of version 1");
 	else

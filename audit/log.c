@@ -146,8 +146,7 @@ static int write_at(const struct iso_audit_log *log, const char *line, size_t si
 {
 	size_t done = 0;
 	while (done < size) {
-		ssize_t count =
-			pwrite(log->fd, line + done, size - done, end + (off_t)done);
+		ssize_t count = pwrite(log->fd, line + done, size - done, end + (off_t)done);
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
@@ -158,7 +157,8 @@ static int write_at(const struct iso_audit_log *log, const char *line, size_t si
 	if (done == size && (!log->sync || fdatasync(log->fd) == 0))
 		return 0;
 	os_errno = done == size ? errno : os_errno;
-	(void)ftruncate(log->fd, end); /* else the next append does it */
+	if (ftruncate(log->fd, end) < 0)
+		os_errno = errno; /* the torn line stays for the next append to remove */
 	return fail(log, os_errno, "write", err);
 }
 
@@ -197,6 +197,20 @@ int iso_audit_log_append(struct iso_audit_log *log, const struct iso_audit_event
 	return status;
 }
 
+int iso_audit_log_reserve(struct iso_audit_log *log, struct iso_error *err)
+{
+	struct stat st;
+	if (lock(log, err) < 0)
+		return -1;
+	int status = 0;
+	if (fstat(log->fd, &st) < 0 ||
+	    (fallocate(log->fd, FALLOC_FL_KEEP_SIZE, st.st_size, 2 * ISO_AUDIT_LINE_MAX) < 0 &&
+	     errno != EOPNOTSUPP))
+		status = fail(log, errno, "reserve room in", err);
+	unlock(log);
+	return status;
+}
+
 static int rotate_locked(struct iso_audit_log *log, struct iso_error *err)
 {
 	off_t end;
@@ -217,10 +231,11 @@ static int rotate_locked(struct iso_audit_log *log, struct iso_error *err)
 	ISO_AUTO_FREE char *line = NULL;
 	size_t size;
 	struct iso_audit_head head = log->head;
-	if (iso_audit_line_print(&event, log->has_key ? &log->key : NULL, &head, &line, &size, err) <
-	    0)
+	if (iso_audit_line_print(&event, log->has_key ? &log->key : NULL, &head, &line, &size,
+				 err) < 0)
 		return -1;
-	ISO_AUTO_CLOSE int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	ISO_AUTO_CLOSE int fd =
+		open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || iso_fd_write_all(fd, line, size) < 0 || fsync(fd) < 0 ||
 	    (torn > 0 && ftruncate(log->fd, end) < 0) || link(log->path, old) < 0 ||
 	    rename(fresh, log->path) < 0) {

@@ -41,6 +41,12 @@ int iso_audit_log_append(struct iso_audit_log *log, const struct iso_audit_event
 			 struct iso_audit_head *ret_head, struct iso_error *err);
 
 /*
+ * Make sure that the next lines will find room: for requests that must not run unrecorded. Errors:
+ * ISO_ERR_SYSTEM.
+ */
+int iso_audit_log_reserve(struct iso_audit_log *log, struct iso_error *err);
+
+/*
  * Go on in a fresh file: the old one is renamed to PATH.LAST-SEQ. The new one starts with a record
  * ("audit.rotate") that continues the chain.
  */

@@ -103,9 +103,9 @@ int iso_audit_line_print(const struct iso_audit_event *event, const struct iso_a
 		if (signature == NULL)
 			return iso_error_nomem(err);
 	}
-	char *line = iso_strf(BEFORE_RECORD "%s" BEFORE_HASH "%s%s%s\"}\n", record, next.hash,
-			      signature != NULL ? BEFORE_SIG : "",
-			      signature != NULL ? signature : "");
+	char *line =
+		iso_strf(BEFORE_RECORD "%s" BEFORE_HASH "%s%s%s\"}\n", record, next.hash,
+			 signature != NULL ? BEFORE_SIG : "", signature != NULL ? signature : "");
 	if (line == NULL)
 		return iso_error_nomem(err);
 	size_t size = strlen(line);
@@ -140,8 +140,7 @@ static bool take_apart(const char *line, size_t size, struct parts *ret_parts)
 		const char *tail = line + size - tails[i];
 		const char *hash = tail + strlen(BEFORE_HASH);
 		if (memcmp(tail, BEFORE_HASH, strlen(BEFORE_HASH)) != 0 || !is_hash(hash) ||
-		    (i == 1 &&
-		     memcmp(hash + HASH_LENGTH, BEFORE_SIG, strlen(BEFORE_SIG)) != 0))
+		    (i == 1 && memcmp(hash + HASH_LENGTH, BEFORE_SIG, strlen(BEFORE_SIG)) != 0))
 			continue;
 		*ret_parts = (struct parts){
 			.record = line + before,
@@ -185,8 +184,8 @@ static int read_place(const struct parts *parts, struct iso_audit_head *ret_befo
 	return status;
 }
 
-int iso_audit_line_check(const char *line, size_t size, const struct iso_audit_key *key, bool follow,
-			 struct iso_audit_head *head, struct iso_error *err)
+int iso_audit_line_check(const char *line, size_t size, const struct iso_audit_key *key,
+			 bool follow, struct iso_audit_head *head, struct iso_error *err)
 {
 	struct parts parts;
 	struct iso_audit_head before, next;
@@ -209,8 +208,7 @@ int iso_audit_line_check(const char *line, size_t size, const struct iso_audit_k
 		unhex(next.hash, hash);
 		if (parts.signature == NULL)
 			return wrong(err, "it is not signed");
-		if (!iso_base64_decode(parts.signature, SIG_LENGTH, signature,
-				       sizeof(signature)) ||
+		if (!iso_base64_decode(parts.signature, SIG_LENGTH, signature, sizeof(signature)) ||
 		    !iso_audit_signature_is_good(key, hash, sizeof(hash), signature))
 			return wrong(err, "its signature is not of this key");
 	}

@@ -60,7 +60,7 @@ int iso_audit_line_print(const struct iso_audit_event *event, const struct iso_a
  *
  * Errors: ISO_ERR_INVALID says what is wrong with it.
  */
-int iso_audit_line_check(const char *line, size_t size, const struct iso_audit_key *key, bool follow,
-			 struct iso_audit_head *head, struct iso_error *err);
+int iso_audit_line_check(const char *line, size_t size, const struct iso_audit_key *key,
+			 bool follow, struct iso_audit_head *head, struct iso_error *err);
 
 #endif

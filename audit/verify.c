@@ -28,9 +28,8 @@ static int condemn(struct verifier *verifier, uint64_t line, const char *reason)
 {
 	verifier->verdict->line = line;
 	snprintf(verifier->verdict->reason, sizeof(verifier->verdict->reason), "%s", reason);
-	return iso_error_set(verifier->err, ISO_ERR_INVALID, 0, "verify the audit log: line %" PRIu64
-							       ": %.200s",
-			     line, reason);
+	return iso_error_set(verifier->err, ISO_ERR_INVALID, 0,
+			     "verify the audit log: line %" PRIu64 ": %.200s", line, reason);
 }
 
 static int check_line(struct verifier *verifier, const char *line, size_t size, uint64_t number)

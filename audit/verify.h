@@ -14,7 +14,7 @@ struct iso_audit_verdict {
 	struct iso_audit_head head; /* of the last good line */
 	uint64_t line;		    /* the first bad one, from 1, in its file; 0: none */
 	size_t file;		    /* index of the file it is in */
-	char reason[512];/* what is wrong with it */
+	char reason[512];	    /* what is wrong with it */
 	bool checkpoint_seen;	    /* the log has the checkpoint's line */
 };
 

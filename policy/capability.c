@@ -64,10 +64,9 @@ static int unavailable(struct iso_error *err)
 /* CAP-3: all fields are there; those that are not are listed. */
 static int check_complete(const struct iso_json_at *answer, struct iso_error *err)
 {
-	static const char *const fields[] = {"version",	  "token",	  "command_sha256",
-					     "cwd",	  "workspace",	  "allowed_root",
-					     "generation", "challenge",	  "issued_at_ms",
-					     "expires_at_ms"};
+	static const char *const fields[] = {
+		"version",	"token",      "command_sha256", "cwd",		"workspace",
+		"allowed_root", "generation", "challenge",	"issued_at_ms", "expires_at_ms"};
 	char missing[256] = "";
 	for (size_t i = 0; i < COUNT(fields); i++) {
 		if (iso_json_member(answer, fields[i]).value != NULL)
@@ -95,10 +94,8 @@ static int check_bindings(const struct iso_json_at *answer, const struct iso_bin
 	const struct {
 		const char *field, *asked;
 	} bindings[] = {
-		{"command_sha256", binding->command_sha256},
-		{"cwd", binding->cwd},
-		{"workspace", binding->workspace},
-		{"generation", binding->generation},
+		{"command_sha256", binding->command_sha256}, {"cwd", binding->cwd},
+		{"workspace", binding->workspace},	     {"generation", binding->generation},
 		{"challenge", binding->challenge},
 	};
 	for (size_t i = 0; i < COUNT(bindings); i++) {

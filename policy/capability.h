@@ -12,8 +12,8 @@
 #include "runner/isorun.h"
 
 #define ISO_CAPABILITY_VERSION	   1
-#define ISO_TOKEN_MIN		   24   /* characters */
-#define ISO_CHALLENGE_BYTES	   24   /* base64url: 32 characters */
+#define ISO_TOKEN_MIN		   24 /* characters */
+#define ISO_CHALLENGE_BYTES	   24 /* base64url: 32 characters */
 #define ISO_CHALLENGE_SIZE	   33
 #define ISO_CAPABILITY_LIFETIME_MS 60000
 #define ISO_CAPABILITY_SKEW_MS	   5000
@@ -32,8 +32,8 @@ struct iso_binding {
 
 /* What an authority grants (CAP-2). */
 struct iso_capability {
-	char *token;	    /* owned */
-	char *allowed_root; /* owned; canonical */
+	char *token;			     /* owned */
+	char *allowed_root;		     /* owned; canonical */
 	int64_t issued_at_ms, expires_at_ms; /* Unix time */
 };
 

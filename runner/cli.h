@@ -12,9 +12,11 @@ struct cli_run {
 	struct iso_request request;
 	struct iso_mount *mounts; /* owned, with the strings in `strings` */
 	size_t mount_count;
-	struct iso_strv env;	 /* owned */
-	struct iso_strv strings; /* owned; what the request borrows */
-	const char *receipt;	 /* file name or "fd:N"; borrowed from argv */
+	struct iso_strv env;			/* owned */
+	struct iso_strv strings;		/* owned; what the request borrows */
+	struct iso_strv passed;			/* owned; names given to --pass-env */
+	const char *receipt;			/* file name or "fd:N"; borrowed from argv */
+	const char *policy, *audit, *audit_key; /* file names, or NULL; borrowed from argv */
 	bool json, quiet, diff, no_diff, tty;
 	int stdin_fd; /* owned when above 2 */
 	bool stdin_inherited;
@@ -55,6 +57,11 @@ int cli_plan(char **argv);
 int cli_doctor(char **argv);
 int cli_completion(char **argv);
 int cli_gc(char **argv);
+int cli_exec(char **argv);
+int cli_bash(char **argv);
+int cli_explain(char **argv);
+int cli_authority(char **argv);
+int cli_audit(char **argv);
 int cli_help(char **argv);
 
 /* "isorun: …" and, where there is one, the remedy on a second line, to standard error. */

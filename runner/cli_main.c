@@ -13,13 +13,12 @@
 #define ENOUGH_DESCRIPTORS 64
 
 const struct cli_command cli_commands[] = {
-	{"run", cli_run},
-	{"plan", cli_plan},
-	{"doctor", cli_doctor},
-	{"gc", cli_gc},
-	{"completion", cli_completion},
-	{"help", cli_help},
-	{"--help", cli_help},
+	{"run", cli_run},	  {"plan", cli_plan},
+	{"exec", cli_exec},	  {"bash", cli_bash},
+	{"explain", cli_explain}, {"authority", cli_authority},
+	{"audit", cli_audit},	  {"doctor", cli_doctor},
+	{"gc", cli_gc},		  {"completion", cli_completion},
+	{"help", cli_help},	  {"--help", cli_help},
 	{"-h", cli_help},
 };
 const size_t cli_command_count = sizeof(cli_commands) / sizeof(cli_commands[0]);

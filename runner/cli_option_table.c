@@ -155,6 +155,8 @@ static int apply_pass_env(struct cli_run *run, const char *value, struct iso_err
 {
 	if (*value == '\0' || strchr(value, '=') != NULL)
 		return cli_refuse(err, "pass-env", value, "the name of a variable is needed");
+	if (iso_strv_add(&run->passed, value) < 0)
+		return iso_error_nomem(err);
 	const char *current = getenv(value);
 	if (current == NULL)
 		return 0; /* not set outside: not set inside */
@@ -293,6 +295,28 @@ static int apply_cgroup(struct cli_run *run, const char *value, struct iso_error
 	return 0;
 }
 
+static int apply_policy(struct cli_run *run, const char *value, struct iso_error *err)
+{
+	(void)err;
+	run->policy = value;
+	return 0;
+}
+
+static int apply_audit(struct cli_run *run, const char *value, struct iso_error *err)
+{
+	(void)err;
+	run->audit = value;
+	run->request.capture = true;
+	return 0;
+}
+
+static int apply_audit_key(struct cli_run *run, const char *value, struct iso_error *err)
+{
+	(void)err;
+	run->audit_key = value;
+	return 0;
+}
+
 static int apply_help(struct cli_run *run, const char *value, struct iso_error *err)
 {
 	(void)value;
@@ -302,6 +326,7 @@ static int apply_help(struct cli_run *run, const char *value, struct iso_error *
 }
 
 const struct cli_option cli_run_options[] = {
+	{"policy", "FILE", "what is allowed; the other options can only narrow it", apply_policy},
 	{"workspace", "DIR", "directory the command works on (default: the current one)",
 	 apply_workspace},
 	{"workspace-mode", "rw|ro", "whether it may write there (default: rw)",
@@ -346,6 +371,8 @@ const struct cli_option cli_run_options[] = {
 	{"quiet", NULL, "no messages about how the command ended", apply_quiet},
 	{"json", NULL, "print the receipt instead of the output", apply_json},
 	{"receipt", "FILE|fd:N", "write the receipt there", apply_receipt},
+	{"audit", "FILE", "append the request to this audit log", apply_audit},
+	{"audit-key", "FILE", "sign its line with this Ed25519 key", apply_audit_key},
 	{"cgroup", "required|optional", "whether to run without cgroups (default: required)",
 	 apply_cgroup},
 	{"help", NULL, "explain these options", apply_help},

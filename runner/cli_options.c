@@ -99,7 +99,10 @@ int cli_run_parse(struct cli_run *run, char **argv, char ***ret_rest, struct iso
 	if (run->diff && run->no_diff)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "read options --diff and --no-diff: they exclude each other");
-	if (run->request.capabilities != 0)
+	if (run->audit_key != NULL && run->audit == NULL)
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "read option --audit-key: it goes with --audit");
+	if (run->request.capabilities != 0 && run->policy == NULL)
 		return iso_error_set(err, ISO_ERR_DENIED, 0,
 				     "read option --cap: Required permission is disabled: "
 				     "PRIVILEGED, which only a policy grants");
@@ -123,4 +126,5 @@ void cli_run_done(struct cli_run *run)
 	free(run->mounts);
 	iso_strv_done(&run->env);
 	iso_strv_done(&run->strings);
+	iso_strv_done(&run->passed);
 }

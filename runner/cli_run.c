@@ -12,17 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/log.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
 #include "runner/base/parse.h"
 #include "runner/cli.h"
+#include "runner/cli_policy.h"
+#include "runner/cli_signals.h"
 #include "runner/cli_status.h"
 #include "runner/cli_terminal.h"
+#include "runner/operator_file.h"
+#include "runner/receipt.h"
+
+#define KEY_FILE_MAX 4096
 
 /* Where the receipt goes, opened before anything runs. */
 struct receipt_sink {
@@ -169,33 +175,74 @@ static void report_diff(const iso_result *result)
 		fputs(text, stderr);
 }
 
-/* From here on these end the run cleanly; ignored ones (nohup, background jobs) stay so. A window
- * that changes its size is told the same way. */
-static int open_cancel_signals(bool tty, struct iso_error *err)
+/* Where a request ends: the places that its receipt goes to, opened before anything runs. */
+struct ends {
+	struct receipt_sink sink;
+	struct iso_audit_log log;
+	bool has_log;
+	const char *policy_sha256; /* borrowed; NULL: no policy */
+};
+
+static int open_log(const struct cli_run *run, struct ends *ends, struct iso_error *err)
 {
-	static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-	sigset_t signals;
-	sigemptyset(&signals);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		struct sigaction action;
-		if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-			sigaddset(&signals, numbers[i]);
+	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
+	struct iso_audit_key key;
+	if (run->audit == NULL)
+		return 0;
+	if (run->audit_key != NULL) {
+		if (iso_operator_file_read(run->audit_key, "the key", KEY_FILE_MAX, &file, err) <
+			    0 ||
+		    iso_audit_key_parse(run->audit_key, file.text, &key, err) < 0)
+			return -1;
+		if (!key.can_sign)
+			return iso_error_set(err, ISO_ERR_INVALID, 0,
+					     "sign with \"%s\": it is a public key",
+					     run->audit_key);
 	}
-	if (tty)
-		sigaddset(&signals, SIGWINCH);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	int fd = signalfd(-1, &signals, SFD_CLOEXEC);
-	if (fd < 0)
-		iso_error_set(err, ISO_ERR_SYSTEM, errno, "open a signalfd");
-	return fd;
+	if (iso_audit_log_open(run->audit, run->audit_key != NULL ? &key : NULL, true, &ends->log,
+			       err) < 0)
+		return -1;
+	ends->has_log = true;
+	return 0;
 }
 
-static int run_request(struct cli_run *run, const struct receipt_sink *sink)
+/* AUD-4: with a policy that requires it, nothing runs that cannot be recorded. */
+static int require_log(struct ends *ends, bool required, struct iso_error *err)
+{
+	struct iso_error reason = {0};
+	if (!required)
+		return 0;
+	if (ends->has_log && iso_audit_log_reserve(&ends->log, &reason) == 0)
+		return 0;
+	return iso_error_set(
+		err, ISO_ERR_DENIED, 0,
+		"Audit is required and cannot be recorded; nothing was executed: %.200s",
+		ends->has_log ? reason.message : "no --audit FILE is given");
+}
+
+/* Record, then deliver: the receipt says whether it was recorded. 0, or -1 after a message. */
+static int finish(const struct cli_run *run, struct ends *ends, iso_result *result)
+{
+	if (ends->policy_sha256 != NULL)
+		memcpy(result->policy_sha256, ends->policy_sha256, sizeof(result->policy_sha256));
+	if (ends->has_log)
+		iso_result_record(result, &ends->log);
+	if (ends->has_log && !result->audit_recorded) {
+		struct iso_error err = {0};
+		iso_error_set(&err, ISO_ERR_SYSTEM, 0, "record the request in \"%s\": it failed",
+			      run->audit);
+		cli_print_error(&err);
+	}
+	int delivered = deliver_receipt(run, &ends->sink, result);
+	return ends->has_log && !result->audit_recorded ? -1 : delivered;
+}
+
+static int run_request(struct cli_run *run, struct ends *ends)
 {
 	struct iso_error err = {0};
 	iso_engine *engine = NULL;
 	iso_result *result = NULL;
-	ISO_AUTO_CLOSE int cancel_fd = open_cancel_signals(run->tty, &err);
+	ISO_AUTO_CLOSE int cancel_fd = cli_open_cancel_signals(run->tty, &err);
 	run->request.cancel_fd = cancel_fd;
 	run->request.stdout_fd = run->json ? -1 : STDOUT_FILENO;
 	run->request.stderr_fd = run->json ? -1 : STDERR_FILENO;
@@ -221,21 +268,20 @@ static int run_request(struct cli_run *run, const struct receipt_sink *sink)
 	if (run->diff)
 		report_diff(result);
 	int code = iso_result_exit_code(result);
-	if (deliver_receipt(run, sink, result) < 0)
+	if (finish(run, ends, result) < 0)
 		code = CLI_EXIT_FAILED;
 	iso_result_free(result);
 	return code;
 }
 
 /* A request that was refused while it was read also ends in a receipt. */
-static int refuse_request(struct cli_run *run, const struct receipt_sink *sink,
-			  const struct iso_error *reason)
+static int refuse_request(struct cli_run *run, struct ends *ends, const struct iso_error *reason)
 {
 	iso_result *result = NULL;
 	struct iso_error err = {0};
 	cli_print_error(reason);
 	if (iso_result_new_refused(reason, &result, &err) == 0)
-		(void)deliver_receipt(run, sink, result); /* it prints its own message */
+		(void)finish(run, ends, result); /* it prints its own message */
 	iso_result_free(result);
 	return CLI_EXIT_FAILED;
 }
@@ -243,21 +289,31 @@ static int refuse_request(struct cli_run *run, const struct receipt_sink *sink,
 int cli_run(char **argv)
 {
 	struct cli_run run;
-	struct iso_error err = {0}, sink_err = {0};
-	struct receipt_sink sink;
+	struct cli_policy policy = {.loaded = {.workspace = {.root_fd = -1}}};
+	struct iso_error err = {0}, ends_err = {0};
+	struct ends ends = {.sink = {.dir_fd = -1, .fd = -1}, .log = {.fd = -1}};
 	char **rest;
+	int code = CLI_EXIT_FAILED;
 	cli_run_init(&run);
-	int parsed = cli_run_parse(&run, argv, &rest, &err);
-	int code;
+	int status = cli_run_parse(&run, argv, &rest, &err);
+	if (status == 0 && !run.help)
+		status = cli_policy_apply(&run, &policy, &err);
+	if (policy.loaded.sha256[0] != '\0')
+		ends.policy_sha256 = policy.loaded.sha256;
 	if (run.help) {
 		code = cli_help((char *[]){(char *)"run", NULL});
-	} else if (open_sink(run.receipt, &sink, &sink_err) < 0) {
-		cli_print_error(parsed < 0 ? &err : &sink_err);
-		code = CLI_EXIT_FAILED;
+	} else if (open_sink(run.receipt, &ends.sink, &ends_err) < 0 ||
+		   open_log(&run, &ends, &ends_err) < 0) {
+		cli_print_error(status < 0 ? &err : &ends_err);
 	} else {
-		code = parsed < 0 ? refuse_request(&run, &sink, &err) : run_request(&run, &sink);
-		iso_fd_close(sink.dir_fd);
+		if (status == 0)
+			status = require_log(&ends, policy.loaded.policy.audit_required, &err);
+		code = status < 0 ? refuse_request(&run, &ends, &err) : run_request(&run, &ends);
 	}
+	iso_fd_close(ends.sink.dir_fd);
+	if (ends.has_log)
+		iso_audit_log_close(&ends.log);
+	cli_policy_done(&policy);
 	cli_run_done(&run);
 	return code;
 }
@@ -265,6 +321,7 @@ int cli_run(char **argv)
 int cli_plan(char **argv)
 {
 	struct cli_run run;
+	struct cli_policy policy = {.loaded = {.workspace = {.root_fd = -1}}};
 	struct iso_error err = {0};
 	iso_engine *engine = NULL;
 	ISO_AUTO_FREE char *json = NULL;
@@ -273,12 +330,14 @@ int cli_plan(char **argv)
 	cli_run_init(&run);
 	if (cli_run_parse(&run, argv, &rest, &err) == 0 && run.help)
 		code = cli_help((char *[]){(char *)"plan", NULL});
-	else if (err.code == ISO_OK && iso_engine_new(&engine, &err) == 0 &&
+	else if (err.code == ISO_OK && cli_policy_apply(&run, &policy, &err) == 0 &&
+		 iso_engine_new(&engine, &err) == 0 &&
 		 iso_engine_plan(engine, &run.request, &json, &err) == 0)
 		code = cli_print_line(json);
 	else
 		cli_print_error(&err);
 	iso_engine_free(engine);
+	cli_policy_done(&policy);
 	cli_run_done(&run);
 	return code;
 }

@@ -16,6 +16,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
+#include "runner/base/utf8.h"
 #include "runner/isorun.h"
 #include "runner/plan_build.h"
 #include "runner/receipt.h"
@@ -31,6 +32,7 @@
 #define DEFAULT_OUTPUT_LIMIT 16000
 #define REMOVE_LIMIT_MS	     2000
 #define EXIT_OUTPUT_LOST     125
+#define UTF8_LONGEST	     4
 
 struct iso_engine {
 	struct iso_host host;
@@ -75,6 +77,7 @@ void iso_request_init(struct iso_request *ret_request)
 		.stderr_fd = -1,
 		.cancel_fd = -1,
 		.output_limit_bytes = ISO_DEFAULT,
+		.stderr_limit_bytes = ISO_DEFAULT,
 	};
 }
 
@@ -144,20 +147,31 @@ static int create_cgroup(struct run *run, struct iso_error *err)
 	return 0; /* the receipt says "none" */
 }
 
+/* How much of a stream is kept, in bytes or characters. */
+static uint64_t stream_limit(const struct iso_request *request, int stream)
+{
+	if (stream == 1 && request->stderr_limit_bytes != ISO_DEFAULT)
+		return request->stderr_limit_bytes;
+	return request->output_limit_bytes == ISO_DEFAULT ? DEFAULT_OUTPUT_LIMIT
+							  : request->output_limit_bytes;
+}
+
 static int open_streams(struct run *run, struct iso_error *err)
 {
 	const struct iso_request *request = run->request;
 	const struct iso_identity *identity = &run->plan.identity;
-	uint64_t limit = request->output_limit_bytes == ISO_DEFAULT ? DEFAULT_OUTPUT_LIMIT
-								    : request->output_limit_bytes;
 	bool give_away = identity->kind != ISO_IDENTITY_CALLER;
 	int64_t uid = give_away ? (int64_t)identity->host_uid : -1;
 	int64_t gid = give_away ? (int64_t)identity->host_gid : -1;
 	const int outlets[2] = {request->stdout_fd, request->stderr_fd};
 	for (int i = 0; i < 2; i++) {
+		uint64_t limit = stream_limit(request, i);
+		if (request->limit_characters && limit < UINT64_MAX / UTF8_LONGEST)
+			limit *= UTF8_LONGEST; /* what is too much is cut at the end */
 		if (iso_stream_open(&run->streams[i], outlets[i], request->capture, limit,
 				    request->keep, uid, gid, err) < 0)
 			return -1;
+		run->streams[i].count_characters = request->limit_characters;
 	}
 	return 0;
 }
@@ -213,7 +227,7 @@ static int start(struct run *run, struct iso_error *err)
 				    ? run->request->stdin_fd
 				    : run->engine->dev_null_fd,
 		.stdout_fd = run->streams[0].write_fd,
-		.stderr_fd = run->streams[1].write_fd,
+		.stderr_fd = run->streams[run->request->merge_streams ? 0 : 1].write_fd,
 	};
 	if (iso_prepare(&run->plan, cgroup_of(run), &fds, &run->engine->idmaps, &run->prepared,
 			err) < 0 ||
@@ -243,9 +257,29 @@ static void supervise(struct run *run)
 	iso_supervise(&supervision, &run->ending);
 }
 
+/* Leave at most `limit` characters, from the end that is kept. */
+static void cut_to_characters(struct iso_captured *captured, uint64_t limit)
+{
+	size_t characters = iso_utf8_count(captured->data, captured->size);
+	if (characters > limit) {
+		captured->truncated = true;
+		size_t surplus = characters - (size_t)limit;
+		if (captured->keep == ISO_KEEP_TAIL) {
+			size_t cut = iso_utf8_offset(captured->data, captured->size, surplus);
+			captured->size -= cut;
+			memmove(captured->data, captured->data + cut, captured->size);
+		} else {
+			captured->size =
+				iso_utf8_offset(captured->data, captured->size, (size_t)limit);
+		}
+		characters = (size_t)limit;
+	}
+	captured->retained_characters = characters;
+}
+
 /* Keep what the stream retained, and its digest. */
-static int keep_stream(struct iso_stream *stream, struct iso_captured *ret_captured,
-		       struct iso_error *err)
+static int keep_stream(struct iso_stream *stream, const struct iso_request *request, int index,
+		       struct iso_captured *ret_captured, struct iso_error *err)
 {
 	struct iso_captured captured = {
 		.captured = stream->capture,
@@ -262,6 +296,11 @@ static int keep_stream(struct iso_stream *stream, struct iso_captured *ret_captu
 			return iso_error_nomem(err);
 		memcpy(captured.data, data, captured.size);
 		captured.truncated = iso_retain_truncated(&stream->retain);
+		if (request->limit_characters) {
+			captured.counts_characters = true;
+			captured.total_characters = stream->characters;
+			cut_to_characters(&captured, stream_limit(request, index));
+		}
 	}
 	*ret_captured = captured;
 	return 0;
@@ -305,7 +344,7 @@ static int keep(struct run *run, struct iso_result *result, struct iso_error *er
 	result->cgroup_mode = run->cgroup.mode;
 	result->elapsed_us = (run->ending.ended_mono_ns - run->started_mono_ns) / 1000;
 	for (int i = 0; i < 2; i++) {
-		if (keep_stream(&run->streams[i], &result->streams[i], err) < 0)
+		if (keep_stream(&run->streams[i], run->request, i, &result->streams[i], err) < 0)
 			return -1;
 	}
 	return look_after(run, result, err);
@@ -359,27 +398,11 @@ static int execute(struct run *run, struct iso_result *result, struct iso_error 
 	return keep(run, result, err);
 }
 
-static int new_result(struct iso_result **ret_result, struct iso_error *err)
-{
-	struct iso_result *result = calloc(1, sizeof(*result));
-	if (result == NULL)
-		return iso_error_nomem(err);
-	uint64_t random[2];
-	if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
-		free(result);
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
-	}
-	snprintf(result->id, sizeof(result->id), "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
-	result->started_unix_ms = iso_clock_unix_ms();
-	*ret_result = result;
-	return 0;
-}
-
 int iso_engine_run(iso_engine *engine, const struct iso_request *request, iso_result **ret_result,
 		   struct iso_error *err)
 {
 	struct iso_result *result;
-	if (new_result(&result, err) < 0)
+	if (iso_result_new(&result, err) < 0)
 		return -1;
 	struct run run = {
 		.engine = engine,
@@ -400,17 +423,6 @@ int iso_engine_run(iso_engine *engine, const struct iso_request *request, iso_re
 	return 0;
 }
 
-int iso_result_new_refused(const struct iso_error *reason, iso_result **ret_result,
-			   struct iso_error *err)
-{
-	struct iso_result *result;
-	if (new_result(&result, err) < 0)
-		return -1;
-	iso_classify_refused(reason, &result->outcome);
-	*ret_result = result;
-	return 0;
-}
-
 int iso_engine_plan(iso_engine *engine, const struct iso_request *request, char **ret_json,
 		    struct iso_error *err)
 {
@@ -423,46 +435,4 @@ int iso_engine_plan(iso_engine *engine, const struct iso_request *request, char 
 int iso_gc(uint64_t *ret_removed, struct iso_error *err)
 {
 	return iso_cgroup_gc(ret_removed, err);
-}
-
-enum iso_status iso_result_status(const iso_result *result)
-{
-	return result->outcome.status;
-}
-
-int iso_result_exit_code(const iso_result *result)
-{
-	return result->outcome.exit_code;
-}
-
-const struct iso_error *iso_result_error(const iso_result *result)
-{
-	return result->outcome.error.code != ISO_OK ? &result->outcome.error : NULL;
-}
-
-int iso_result_receipt(const iso_result *result, char **ret_json, struct iso_error *err)
-{
-	return iso_receipt_print(result, ret_json, err);
-}
-
-int iso_result_diff_text(const iso_result *result, char **ret_text, struct iso_error *err)
-{
-	if (!result->has_diff) {
-		*ret_text = strdup("");
-		return *ret_text == NULL ? iso_error_nomem(err) : 0;
-	}
-	return iso_diff_print(&result->diff, ret_text, err);
-}
-
-void iso_result_free(iso_result *result)
-{
-	if (result == NULL)
-		return;
-	iso_diff_done(&result->diff);
-	for (int i = 0; i < 2; i++)
-		free(result->streams[i].data);
-	free(result->request_json);
-	free(result->plan_json);
-	free(result->workspace);
-	free(result);
 }

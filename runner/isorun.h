@@ -158,6 +158,9 @@ struct iso_request {
 	bool diff;		     /* find out what changed in the workspace */
 	bool capture;		     /* retain and hash the output */
 	uint64_t output_limit_bytes; /* retained per stream; ISO_DEFAULT: 16000 */
+	uint64_t stderr_limit_bytes; /* of standard error; ISO_DEFAULT: the same */
+	bool limit_characters;	     /* both limits count characters instead of bytes */
+	bool merge_streams;	     /* standard error goes where standard output goes */
 	enum iso_keep keep;
 };
 
@@ -233,6 +236,57 @@ int iso_gc(uint64_t *ret_removed, struct iso_error *err);
 /* Probe everything isorun needs (`isorun doctor`) and report it as JSON text that the caller frees;
  * `ret_usable` says whether a run would work. */
 int iso_doctor(char **ret_json, bool *ret_usable, struct iso_error *err);
+
+/*
+ * Tool calls under a policy (`isorun exec`, `isorun bash`). A session holds what many calls share: the
+ * policy, the audit log, the memory of call ids. Thread-safe: calls run at the same time.
+ */
+typedef struct iso_session iso_session;
+
+/* All borrowed until iso_session_new returns. */
+struct iso_session_options {
+	const char *policy;	/* file; required */
+	const char *authority;	/* "unix:PATH" of an external one for host.bash; NULL: built-in */
+	const char *state_dir;	/* where call ids and tokens outlive this process; NULL: nowhere */
+	const char *audit;	/* log file; NULL: none */
+	const char *audit_key;	/* Ed25519 private key (PEM) that signs its lines; NULL: none */
+	bool audit_no_sync;	/* do not wait until a line is on disk */
+	const char *generation; /* which incarnation of the worker this is; NULL: made up */
+	int cancel_fd;		/* as in struct iso_request, for every call; -1: none */
+};
+
+void iso_session_options_init(struct iso_session_options *ret_options);
+
+/* Open a session. Errors: ISO_ERR_INVALID (policy, key), ISO_ERR_UNSUPPORTED, ISO_ERR_SYSTEM,
+ * ISO_ERR_NOMEM. */
+int iso_session_new(const struct iso_session_options *options, iso_session **ret_session,
+		    struct iso_error *err);
+
+/* Release a session in which no call runs; NULL is fine. */
+void iso_session_free(iso_session *session);
+
+/*
+ * Call a tool. Every call, also a refused one, ends in one receipt and, where there is a log, in one
+ * line of it.
+ *
+ * arguments  JSON text of an object, or NULL
+ * call_id    the same id with the same call returns the first receipt and runs nothing again;
+ *	      NULL: none
+ *
+ * Returns 0 with the receipt as JSON text that the caller frees, and the exit code that `isorun exec`
+ * has for it; -1 only when not even a receipt could be made.
+ */
+int iso_session_call(iso_session *session, const char *tool, const char *arguments,
+		     const char *call_id, char **ret_receipt, int *ret_exit_code,
+		     struct iso_error *err);
+
+/* What the policy says of a call, for people (`isorun explain`); nothing runs. The caller frees. */
+int iso_session_explain(iso_session *session, const char *tool, const char *arguments,
+			char **ret_text, bool *ret_allowed, struct iso_error *err);
+
+/* The tools that the policy makes available, as a JSON array of {name, description, inputSchema}
+ * that the caller frees. */
+int iso_session_tools(iso_session *session, char **ret_json, struct iso_error *err);
 
 #ifdef __cplusplus
 }

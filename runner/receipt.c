@@ -72,9 +72,42 @@ static void add_stream(struct iso_json *json, cJSON *root, const char *name,
 		add_base64(json, object, stream->data, stream->size);
 	iso_json_add_u64(json, object, "bytes_total", stream->total_bytes);
 	iso_json_add_u64(json, object, "bytes_retained", stream->size);
+	if (stream->counts_characters) {
+		iso_json_add_u64(json, object, "characters_total", stream->total_characters);
+		iso_json_add_u64(json, object, "characters_retained", stream->retained_characters);
+	}
 	iso_json_add_bool(json, object, "truncated", stream->truncated);
 	iso_json_add_text(json, object, "keep", stream->keep == ISO_KEEP_TAIL ? "tail" : "head");
 	iso_json_add_text(json, object, "sha256", stream->sha256);
+}
+
+/* A tool's answer. */
+static void add_output(struct iso_json *json, cJSON *root, const struct iso_captured *output)
+{
+	ISO_AUTO_FREE char *text = iso_utf8_replace(output->data, output->size);
+	if (text == NULL)
+		json->failed = true;
+	iso_json_add_text(json, root, "output", text);
+	iso_json_add_bool(json, root, "truncated", output->truncated);
+	iso_json_add_text(json, root, "output_sha256", output->sha256);
+}
+
+/* Whether the request stands in the audit log, and where; for host.bash also at the authority. */
+static void add_audit(struct iso_json *json, cJSON *root, const struct iso_result *result)
+{
+	if (!result->audit_wanted && !result->authority_told)
+		return;
+	bool recorded = (!result->audit_wanted || result->audit_recorded) &&
+			(!result->authority_told || result->authority_recorded);
+	iso_json_add_bool(json, root, "audit_recorded", recorded);
+	cJSON *audit = iso_json_add_object(json, root, "audit");
+	iso_json_add_bool(json, audit, "recorded", recorded);
+	if (result->audit_recorded) {
+		iso_json_add_u64(json, audit, "seq", result->audit_seq);
+		iso_json_add_text(json, audit, "hash", result->audit_hash);
+	}
+	if (result->authority_told)
+		iso_json_add_bool(json, audit, "authority", result->authority_recorded);
 }
 
 static void add_usage(struct iso_json *json, cJSON *root, const struct iso_result *result)
@@ -220,15 +253,19 @@ int iso_receipt_print(const struct iso_result *result, char **ret_json, struct i
 	cJSON *root = iso_json_begin(&json);
 	iso_json_add_text(&json, root, "schema", "isorun.receipt/1");
 	iso_json_add_text(&json, root, "id", result->id);
-	iso_json_add_text(&json, root, "tool", "run");
+	iso_json_add_text(&json, root, "tool", result->tool);
 	iso_json_add_text(&json, root, "status", status_names[result->outcome.status]);
 	iso_json_add_bool(&json, root, "ok", result->outcome.status == ISO_STATUS_COMPLETED);
 	add_payload_end(&json, root, &result->outcome);
 	iso_json_add_text(&json, root, "started_at", started_at);
 	iso_json_add_thousandths(&json, root, "elapsed_ms", result->elapsed_us);
-	if (result->launched) {
+	if (result->has_output)
+		add_output(&json, root, &result->output);
+	if (result->launched && (!result->has_output || result->streams[0].captured)) {
 		add_stream(&json, root, "stdout", &result->streams[0]);
 		add_stream(&json, root, "stderr", &result->streams[1]);
+	}
+	if (result->launched) {
 		add_usage(&json, root, result);
 		add_limits(&json, root, result);
 		add_isolation(&json, root, result);
@@ -243,5 +280,10 @@ int iso_receipt_print(const struct iso_result *result, char **ret_json, struct i
 	}
 	add_digest(&json, root, "request_sha256", result->request_json);
 	add_digest(&json, root, "plan_sha256", result->plan_json);
+	if (result->policy_sha256[0] != '\0')
+		iso_json_add_text(&json, root, "policy_sha256", result->policy_sha256);
+	if (result->workdir != NULL)
+		iso_json_add_text(&json, root, "workdir", result->workdir);
+	add_audit(&json, root, result);
 	return iso_json_end(&json, root, ret_json, err);
 }

@@ -15,13 +15,24 @@ struct iso_captured {
 	uint64_t total_bytes;
 	bool captured; /* false: only counted */
 	bool truncated;
+	bool counts_characters;
+	uint64_t total_characters, retained_characters;
 	enum iso_keep keep;
 	char sha256[ISO_SHA256_HEX_SIZE];
 };
 
 /* All that a receipt says. Plain data: the engine fills it, runner/receipt.c prints it. */
 struct iso_result {
-	char id[33]; /* 128 random bits in hex */
+	char id[33];	  /* 128 random bits in hex */
+	const char *tool; /* static; "run" or a tool's name */
+	bool has_output;  /* a tool's answer is `output` */
+	struct iso_captured output;
+	char policy_sha256[ISO_SHA256_HEX_SIZE]; /* "" without a policy */
+	bool audit_wanted, audit_recorded;	 /* in our log */
+	bool authority_told, authority_recorded; /* host.bash: at the authority */
+	uint64_t audit_seq;
+	char audit_hash[ISO_SHA256_HEX_SIZE];
+	char *workdir; /* owned; host.bash: where it ran, or NULL */
 	struct iso_outcome outcome;
 	int64_t started_unix_ms;
 	int64_t elapsed_us;
@@ -43,6 +54,13 @@ struct iso_result {
 	struct iso_diff diff;		/* owned, when there is one */
 	struct iso_captured streams[2]; /* stdout, stderr */
 };
+
+/* An empty result with a fresh id, started now. Errors: ISO_ERR_SYSTEM, ISO_ERR_NOMEM. */
+int iso_result_new(struct iso_result **ret_result, struct iso_error *err);
+
+/* Append the result to an audit log; that it could not be is in the receipt (AUD-4). */
+struct iso_audit_log;
+void iso_result_record(iso_result *result, struct iso_audit_log *log);
 
 /* As iso_result_receipt of runner/isorun.h. */
 int iso_receipt_print(const struct iso_result *result, char **ret_json, struct iso_error *err);

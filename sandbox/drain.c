@@ -101,8 +101,19 @@ static bool flush(struct iso_stream *stream)
 	return true;
 }
 
+/* Bytes that are not the continuation of a character. */
+static uint64_t count_starts(const uint8_t *data, size_t size)
+{
+	uint64_t count = 0;
+	for (size_t i = 0; i < size; i++)
+		count += (data[i] & 0xc0) != 0x80;
+	return count;
+}
+
 static void take(struct iso_stream *stream, size_t size)
 {
+	if (stream->count_characters)
+		stream->characters += count_starts(stream->buffer, size);
 	if (stream->capture) {
 		sha256_update(&stream->sha256, size, stream->buffer);
 		if (iso_retain_add(&stream->retain, stream->buffer, size) < 0)

@@ -19,6 +19,8 @@ struct iso_stream {
 	uint8_t *buffer;	 /* owned */
 	size_t pending, written; /* bytes in `buffer`, and how many of them the outlet has */
 	bool outlet_midline;	 /* the last byte that the outlet took ends no line */
+	bool count_characters;
+	uint64_t characters; /* bytes that start one, when they are counted */
 	bool capture;
 	struct sha256_ctx sha256;
 	struct iso_retain retain;

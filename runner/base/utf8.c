@@ -97,3 +97,23 @@ char *iso_utf8_replace(const uint8_t *data, size_t size)
 	*cursor = '\0';
 	return text;
 }
+
+size_t iso_utf8_offset(const uint8_t *data, size_t size, size_t index)
+{
+	size_t at = 0;
+	for (; at < size && index > 0; index--) {
+		size_t step = iso_utf8_sequence(data + at, size - at);
+		at += step > 0 ? step : 1;
+	}
+	return at;
+}
+
+size_t iso_utf8_count(const uint8_t *data, size_t size)
+{
+	size_t count = 0;
+	for (size_t at = 0; at < size; count++) {
+		size_t step = iso_utf8_sequence(data + at, size - at);
+		at += step > 0 ? step : 1;
+	}
+	return count;
+}

@@ -18,6 +18,12 @@ size_t iso_utf8_trim_end(const uint8_t *data, size_t size);
 /* How many bytes at the start of `data` are the rest of a character that was cut off. */
 size_t iso_utf8_trim_start(const uint8_t *data, size_t size);
 
+/* Characters in `data`; a byte that is no part of one counts as one. */
+size_t iso_utf8_count(const uint8_t *data, size_t size);
+
+/* Where character number `index` begins; `size` when there are fewer. */
+size_t iso_utf8_offset(const uint8_t *data, size_t size, size_t index);
+
 /* A C string in which each byte that is not text became U+FFFD; NULL when out of memory. */
 char *iso_utf8_replace(const uint8_t *data, size_t size);
 

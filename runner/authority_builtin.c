@@ -1,0 +1,353 @@
+/*
+ * A token is 32 random bytes; what it is bound to is kept here, under the token's digest: a file in
+ * the state directory. Consuming renames that file, which the kernel lets exactly one process do.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <nettle/base64.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "policy/capability.h"
+#include "policy/egress.h"
+#include "policy/evaluate.h"
+#include "runner/authority.h"
+#include "runner/base/cleanup.h"
+#include "runner/base/clock.h"
+#include "runner/base/error.h"
+#include "runner/base/fd.h"
+#include "runner/base/json.h"
+#include "runner/base/json_read.h"
+#include "runner/base/path.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define LIFETIME_MS  30000
+#define TOKEN_BYTES  32
+#define TOKEN_SIZE   48
+#define RECORD_MAX   128
+#define SWEEP_AFTER_S 600
+#define ISSUED_MAX   4096 /* in memory */
+
+/* Records of tokens that have long expired. */
+static void sweep(int tokens_fd)
+{
+	int copy = openat(tokens_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	const struct dirent *entry;
+	struct stat st;
+	time_t oldest = time(NULL) - SWEEP_AFTER_S;
+	if (dir == NULL) {
+		iso_fd_close(copy);
+		return;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		if (entry->d_name[0] != '.' &&
+		    fstatat(tokens_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    st.st_mtime < oldest)
+			(void)unlinkat(tokens_fd, entry->d_name, 0); /* the next one tries again */
+	}
+	(void)closedir(dir);
+}
+
+int iso_builtin_authority_open(const struct iso_loaded_policy *loaded, const char *state_dir,
+			       struct iso_builtin_authority *ret_authority, struct iso_error *err)
+{
+	struct iso_builtin_authority authority = {
+		.loaded = loaded,
+		.tokens_fd = -1,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+	};
+	if (state_dir != NULL) {
+		ISO_AUTO_FREE char *path = iso_strf("%s/tokens", state_dir);
+		if (path == NULL)
+			return iso_error_nomem(err);
+		if ((mkdir(state_dir, 0700) < 0 && errno != EEXIST) ||
+		    (mkdir(path, 0700) < 0 && errno != EEXIST))
+			return iso_error_set(err, ISO_ERR_SYSTEM, errno,
+					     "create the state directory \"%s\"", path);
+		authority.tokens_fd = iso_fd_above_stdio(
+			open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+		if (authority.tokens_fd < 0)
+			return iso_error_set(err, ISO_ERR_SYSTEM, errno,
+					     "open the state directory \"%s\"", path);
+		sweep(authority.tokens_fd);
+	}
+	*ret_authority = authority;
+	return 0;
+}
+
+void iso_builtin_authority_close(struct iso_builtin_authority *authority)
+{
+	if (authority->loaded == NULL)
+		return;
+	iso_fd_close(authority->tokens_fd);
+	iso_strv_done(&authority->issued);
+	*authority = (struct iso_builtin_authority){.tokens_fd = -1};
+}
+
+/* The digest of all that a token is bound to. */
+static int digest_binding(const struct iso_json_at *params, char ret_digest[ISO_SHA256_HEX_SIZE],
+			  struct iso_error *err)
+{
+	static const char *const fields[] = {"command_sha256", "cwd", "workspace", "generation",
+					     "challenge"};
+	struct sha256_ctx context;
+	sha256_init(&context);
+	for (size_t i = 0; i < COUNT(fields); i++) {
+		struct iso_json_at member = iso_json_member(params, fields[i]);
+		const char *text;
+		if (iso_json_text(&member, &text, err) < 0)
+			return -1;
+		sha256_update(&context, strlen(text) + 1, (const uint8_t *)text);
+	}
+	iso_sha256_finish(&context, ret_digest);
+	return 0;
+}
+
+/* Old tokens need not be remembered: nobody may consume them. */
+static void forget_expired(struct iso_builtin_authority *authority, int64_t now_ms)
+{
+	struct iso_strv kept = {0};
+	for (size_t i = 0; i < authority->issued.count; i++) {
+		const char *record = authority->issued.items[i];
+		const char *expires = strrchr(record, ' ');
+		if (expires != NULL && strtoll(expires, NULL, 10) > now_ms &&
+		    iso_strv_add(&kept, record) < 0)
+			return; /* no memory to tidy up in */
+	}
+	iso_strv_done(&authority->issued);
+	authority->issued = kept;
+}
+
+static int remember(struct iso_builtin_authority *authority, const char *token,
+		    const char *binding, int64_t expires_ms, struct iso_error *err)
+{
+	char digest[ISO_SHA256_HEX_SIZE], record[RECORD_MAX * 2];
+	iso_sha256_hex(token, strlen(token), digest);
+	if (authority->tokens_fd < 0) {
+		pthread_mutex_lock(&authority->lock);
+		if (authority->issued.count >= ISSUED_MAX)
+			forget_expired(authority, iso_clock_unix_ms());
+		int status = authority->issued.count >= ISSUED_MAX
+				     ? -1
+				     : iso_strv_addf(&authority->issued, "%s %s %" PRId64, digest,
+						     binding, expires_ms);
+		pthread_mutex_unlock(&authority->lock);
+		return status < 0 ? iso_error_nomem(err) : 0;
+	}
+	snprintf(record, sizeof(record), "%s %" PRId64 "\n", binding, expires_ms);
+	ISO_AUTO_CLOSE int fd = openat(authority->tokens_fd, digest,
+				       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || iso_fd_write_all(fd, record, strlen(record)) < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "remember a token");
+	return 0;
+}
+
+/* Take the record of a token out of the list of usable ones; false: it is not there (any more). */
+static bool take_record(struct iso_builtin_authority *authority, const char *digest,
+			char record[RECORD_MAX])
+{
+	if (authority->tokens_fd >= 0) {
+		char used[ISO_SHA256_HEX_SIZE + 8];
+		snprintf(used, sizeof(used), "%s.used", digest);
+		/* Renaming onto what is there would succeed again, so a link has to come first. */
+		if (iso_fd_read_small(authority->tokens_fd, digest, record, RECORD_MAX) <= 0 ||
+		    linkat(authority->tokens_fd, digest, authority->tokens_fd, used, 0) < 0)
+			return false;
+		(void)unlinkat(authority->tokens_fd, digest, 0); /* ".used" decides */
+		(void)fsync(authority->tokens_fd);		 /* also after a power failure */
+		return true;
+	}
+	bool found = false;
+	pthread_mutex_lock(&authority->lock);
+	struct iso_strv *issued = &authority->issued;
+	for (size_t i = 0; i < issued->count && !found; i++) {
+		if (strncmp(issued->items[i], digest, strlen(digest)) != 0)
+			continue;
+		snprintf(record, RECORD_MAX, "%s", issued->items[i] + strlen(digest) + 1);
+		free(issued->items[i]);
+		issued->items[i] = issued->items[--issued->count];
+		issued->items[issued->count] = NULL;
+		found = true;
+	}
+	pthread_mutex_unlock(&authority->lock);
+	return found;
+}
+
+static int answer_error(const char *name, bool value, const char *sentence, cJSON **ret_result,
+			struct iso_error *err)
+{
+	cJSON *result = cJSON_CreateObject();
+	if (result == NULL || (name != NULL && cJSON_AddBoolToObject(result, name, value) == NULL) ||
+	    (sentence != NULL && cJSON_AddStringToObject(result, "error", sentence) == NULL)) {
+		cJSON_Delete(result);
+		return iso_error_nomem(err);
+	}
+	*ret_result = result;
+	return 0;
+}
+
+/* CAP-9: the authority repeats what the worker has checked; it trusts no worker. */
+static int judge(const struct iso_builtin_authority *authority, const char *command, const char *cwd,
+		 struct iso_error *ret_reason)
+{
+	const struct iso_policy *policy = &authority->loaded->policy;
+	const struct iso_call call = {
+		.tool = iso_tool_find("host.bash"),
+		.command = command,
+	};
+	struct iso_decision decision;
+	iso_evaluate(policy, &call, cwd, &decision);
+	if (!decision.allowed)
+		return iso_error_set(ret_reason, ISO_ERR_DENIED, 0, "%s", decision.sentence);
+	if (!iso_path_is_beneath(cwd, policy->root))
+		return iso_error_set(ret_reason, ISO_ERR_DENIED, 0, "cwd is outside the workspace");
+	return 0;
+}
+
+static int print_capability(const struct iso_json_at *params, const char *token, int64_t now_ms,
+			    const char *root, cJSON **ret_result, struct iso_error *err)
+{
+	static const char *const echoed[] = {"command_sha256", "cwd", "workspace", "generation",
+					     "challenge"};
+	cJSON *result = cJSON_CreateObject();
+	char issued[24], expires[24];
+	bool failed = result == NULL;
+	snprintf(issued, sizeof(issued), "%" PRId64, now_ms);
+	snprintf(expires, sizeof(expires), "%" PRId64, now_ms + LIFETIME_MS);
+	failed = failed || cJSON_AddRawToObject(result, "version", "1") == NULL ||
+		 cJSON_AddStringToObject(result, "token", token) == NULL ||
+		 cJSON_AddStringToObject(result, "allowed_root", root) == NULL ||
+		 cJSON_AddRawToObject(result, "issued_at_ms", issued) == NULL ||
+		 cJSON_AddRawToObject(result, "expires_at_ms", expires) == NULL;
+	for (size_t i = 0; i < COUNT(echoed) && !failed; i++)
+		failed = cJSON_AddStringToObject(
+				 result, echoed[i],
+				 iso_json_member(params, echoed[i]).value->valuestring) == NULL;
+	if (failed) {
+		cJSON_Delete(result);
+		return iso_error_nomem(err);
+	}
+	*ret_result = result;
+	return 0;
+}
+
+static int authorize(struct iso_builtin_authority *authority, const struct iso_json_at *params,
+		     cJSON **ret_result, struct iso_error *err)
+{
+	struct iso_json_at command_at = iso_json_member(params, "command");
+	struct iso_json_at cwd_at = iso_json_member(params, "cwd");
+	struct iso_json_at workspace_at = iso_json_member(params, "workspace");
+	struct iso_json_at digest_at = iso_json_member(params, "command_sha256");
+	const char *command, *cwd, *workspace, *digest;
+	char binding[ISO_SHA256_HEX_SIZE], actual[ISO_SHA256_HEX_SIZE];
+	struct iso_error reason = {0};
+	if (iso_json_text(&command_at, &command, err) < 0 || iso_json_text(&cwd_at, &cwd, err) < 0 ||
+	    iso_json_text(&workspace_at, &workspace, err) < 0 ||
+	    iso_json_text(&digest_at, &digest, err) < 0 || digest_binding(params, binding, err) < 0)
+		return -1;
+	iso_sha256_hex(command, strlen(command), actual);
+	if (strcmp(actual, digest) != 0)
+		return answer_error(NULL, false, "command_sha256 is not that of the command",
+				    ret_result, err);
+	const char *root = authority->loaded->policy.root;
+	if (strcmp(workspace, root) != 0)
+		return answer_error(NULL, false, "workspace is not that of the policy", ret_result,
+				    err);
+	if (judge(authority, command, cwd, &reason) < 0)
+		return answer_error(NULL, false, reason.message, ret_result, err);
+
+	uint8_t random[TOKEN_BYTES];
+	char token[TOKEN_SIZE];
+	struct base64_encode_ctx encoder;
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
+	base64url_encode_init(&encoder);
+	size_t length = base64_encode_update(&encoder, token, sizeof(random), random);
+	length += base64_encode_final(&encoder, token + length);
+	token[length] = '\0';
+	int64_t now_ms = iso_clock_unix_ms();
+	if (remember(authority, token, binding, now_ms + LIFETIME_MS, err) < 0)
+		return -1;
+	return print_capability(params, token, now_ms, root, ret_result, err);
+}
+
+/* CAP-6: of any number of consumers exactly one gets ok. A token that is shown with another binding
+ * is used up, too: somebody tries something. */
+static int consume(struct iso_builtin_authority *authority, const struct iso_json_at *params,
+		   cJSON **ret_result, struct iso_error *err)
+{
+	struct iso_json_at token_at = iso_json_member(params, "token");
+	const char *token;
+	char digest[ISO_SHA256_HEX_SIZE], binding[ISO_SHA256_HEX_SIZE], record[RECORD_MAX];
+	if (iso_json_text(&token_at, &token, err) < 0 || digest_binding(params, binding, err) < 0)
+		return -1;
+	iso_sha256_hex(token, strlen(token), digest);
+	if (!take_record(authority, digest, record))
+		return answer_error("ok", false, "token is unknown or was consumed", ret_result, err);
+	if (strncmp(record, binding, strlen(binding)) != 0)
+		return answer_error("ok", false, "token is bound to another request", ret_result,
+				    err);
+	if (strtoll(record + strlen(binding), NULL, 10) <= iso_clock_unix_ms())
+		return answer_error("ok", false, "token expired", ret_result, err);
+	return answer_error("ok", true, NULL, ret_result, err);
+}
+
+static int check_egress(struct iso_builtin_authority *authority, const struct iso_json_at *params,
+			cJSON **ret_result, struct iso_error *err)
+{
+	static const struct iso_strv nothing = {NULL, 0};
+	const struct iso_policy *policy = &authority->loaded->policy;
+	bool network = (policy->permissions & ISO_PERMISSION_NETWORK) != 0;
+	struct iso_json_at command_at = iso_json_member(params, "command");
+	struct iso_error reason = {0};
+	const char *command;
+	if (iso_json_text(&command_at, &command, err) < 0)
+		return -1;
+	if (iso_egress_check(network ? &policy->network_allow : &nothing, command, &reason) < 0)
+		return answer_error("allowed", false, reason.message, ret_result, err);
+	return answer_error("allowed", true, NULL, ret_result, err);
+}
+
+/* The worker's own log has the whole; here it is enough that the report is one. */
+static int record_result(struct iso_builtin_authority *authority, const struct iso_json_at *params,
+			 cJSON **ret_result, struct iso_error *err)
+{
+	(void)authority;
+	struct iso_json_at status_at = iso_json_member(params, "status");
+	const char *status;
+	if (iso_json_text(&status_at, &status, err) < 0)
+		return -1;
+	return answer_error("recorded", true, NULL, ret_result, err);
+}
+
+static const struct {
+	const char *name;
+	int (*answer)(struct iso_builtin_authority *authority, const struct iso_json_at *params,
+		      cJSON **ret_result, struct iso_error *err);
+} methods[] = {
+	{"authorize_bash", authorize},
+	{"consume_bash_authorization", consume},
+	{"egress_check", check_egress},
+	{"record_bash_result", record_result},
+};
+
+int iso_builtin_authority_answer(struct iso_builtin_authority *authority, const char *method,
+				 const cJSON *params, cJSON **ret_result, struct iso_error *err)
+{
+	struct iso_json_at top = iso_json_root("the parameters", params);
+	if (iso_json_object(&top, NULL, err) < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT(methods); i++) {
+		if (strcmp(methods[i].name, method) == 0)
+			return methods[i].answer(authority, &top, ret_result, err);
+	}
+	return iso_error_set(err, ISO_ERR_INVALID, 0, "there is no method \"%s\"", method);
+}

@@ -27,13 +27,13 @@
 #include "runner/base/json_read.h"
 #include "runner/base/path.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define LIFETIME_MS  30000
-#define TOKEN_BYTES  32
-#define TOKEN_SIZE   48
-#define RECORD_MAX   128
+#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
+#define LIFETIME_MS   30000
+#define TOKEN_BYTES   32
+#define TOKEN_SIZE    48
+#define RECORD_MAX    128
 #define SWEEP_AFTER_S 600
-#define ISSUED_MAX   4096 /* in memory */
+#define ISSUED_MAX    4096 /* in memory */
 
 /* Records of tokens that have long expired. */
 static void sweep(int tokens_fd)
@@ -126,8 +126,8 @@ static void forget_expired(struct iso_builtin_authority *authority, int64_t now_
 	authority->issued = kept;
 }
 
-static int remember(struct iso_builtin_authority *authority, const char *token,
-		    const char *binding, int64_t expires_ms, struct iso_error *err)
+static int remember(struct iso_builtin_authority *authority, const char *token, const char *binding,
+		    int64_t expires_ms, struct iso_error *err)
 {
 	char digest[ISO_SHA256_HEX_SIZE], record[RECORD_MAX * 2];
 	iso_sha256_hex(token, strlen(token), digest);
@@ -185,7 +185,8 @@ static int answer_error(const char *name, bool value, const char *sentence, cJSO
 			struct iso_error *err)
 {
 	cJSON *result = cJSON_CreateObject();
-	if (result == NULL || (name != NULL && cJSON_AddBoolToObject(result, name, value) == NULL) ||
+	if (result == NULL ||
+	    (name != NULL && cJSON_AddBoolToObject(result, name, value) == NULL) ||
 	    (sentence != NULL && cJSON_AddStringToObject(result, "error", sentence) == NULL)) {
 		cJSON_Delete(result);
 		return iso_error_nomem(err);
@@ -195,8 +196,8 @@ static int answer_error(const char *name, bool value, const char *sentence, cJSO
 }
 
 /* CAP-9: the authority repeats what the worker has checked; it trusts no worker. */
-static int judge(const struct iso_builtin_authority *authority, const char *command, const char *cwd,
-		 struct iso_error *ret_reason)
+static int judge(const struct iso_builtin_authority *authority, const char *command,
+		 const char *cwd, struct iso_error *ret_reason)
 {
 	const struct iso_policy *policy = &authority->loaded->policy;
 	const struct iso_call call = {
@@ -249,7 +250,8 @@ static int authorize(struct iso_builtin_authority *authority, const struct iso_j
 	const char *command, *cwd, *workspace, *digest;
 	char binding[ISO_SHA256_HEX_SIZE], actual[ISO_SHA256_HEX_SIZE];
 	struct iso_error reason = {0};
-	if (iso_json_text(&command_at, &command, err) < 0 || iso_json_text(&cwd_at, &cwd, err) < 0 ||
+	if (iso_json_text(&command_at, &command, err) < 0 ||
+	    iso_json_text(&cwd_at, &cwd, err) < 0 ||
 	    iso_json_text(&workspace_at, &workspace, err) < 0 ||
 	    iso_json_text(&digest_at, &digest, err) < 0 || digest_binding(params, binding, err) < 0)
 		return -1;
@@ -291,7 +293,8 @@ static int consume(struct iso_builtin_authority *authority, const struct iso_jso
 		return -1;
 	iso_sha256_hex(token, strlen(token), digest);
 	if (!take_record(authority, digest, record))
-		return answer_error("ok", false, "token is unknown or was consumed", ret_result, err);
+		return answer_error("ok", false, "token is unknown or was consumed", ret_result,
+				    err);
 	if (strncmp(record, binding, strlen(binding)) != 0)
 		return answer_error("ok", false, "token is bound to another request", ret_result,
 				    err);

@@ -15,7 +15,7 @@
 #include "runner/base/fd.h"
 #include "runner/base/json_read.h"
 
-#define ANSWER_MAX   ISO_JSON_SIZE_MAX
+#define ANSWER_MAX	ISO_JSON_SIZE_MAX
 #define ANSWER_LIMIT_MS 10000
 
 static int unavailable(struct iso_error *err, const char *why)
@@ -33,8 +33,8 @@ static int connect_to(const char *path)
 		return -1;
 	}
 	strcpy(address.sun_path, path);
-	ISO_AUTO_CLOSE int fd = iso_fd_above_stdio(
-		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	ISO_AUTO_CLOSE int fd =
+		iso_fd_above_stdio(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return -1;
 	return ISO_TAKE_FD(fd);
@@ -131,9 +131,8 @@ static int ask_remotely(const char *path, const char *method, const char *params
 			cJSON **ret_result, struct iso_error *err)
 {
 	int64_t deadline = iso_deadline_after(iso_clock_mono_ns(), ANSWER_LIMIT_MS);
-	ISO_AUTO_FREE char *request =
-		iso_strf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}\n", method,
-			 params);
+	ISO_AUTO_FREE char *request = iso_strf(
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}\n", method, params);
 	if (request == NULL)
 		return iso_error_nomem(err);
 	ISO_AUTO_CLOSE int fd = connect_to(path);

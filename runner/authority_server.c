@@ -141,7 +141,8 @@ static bool read_client(struct server *server, struct client *client)
 {
 	if (client->size == client->capacity) {
 		size_t capacity = client->capacity > 0 ? client->capacity * 2 : 4096;
-		char *grown = capacity <= 2 * REQUEST_MAX ? realloc(client->buffer, capacity) : NULL;
+		char *grown =
+			capacity <= 2 * REQUEST_MAX ? realloc(client->buffer, capacity) : NULL;
 		if (grown == NULL)
 			return false;
 		client->buffer = grown;
@@ -191,8 +192,8 @@ static int bind_socket(const char *path, struct iso_error *err)
 	if (strlen(path) >= sizeof(address.sun_path))
 		return iso_error_set(err, ISO_ERR_INVALID, ENAMETOOLONG, "listen on \"%s\"", path);
 	strcpy(address.sun_path, path);
-	ISO_AUTO_CLOSE int fd = iso_fd_above_stdio(
-		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	ISO_AUTO_CLOSE int fd =
+		iso_fd_above_stdio(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "create a socket");
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)

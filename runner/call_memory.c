@@ -22,7 +22,7 @@
 #include "runner/base/fd.h"
 #include "runner/base/strv.h"
 
-#define RECEIPT_MAX	((size_t)256 << 20)
+#define RECEIPT_MAX	   ((size_t)256 << 20)
 #define FINGERPRINT_LENGTH (ISO_SHA256_HEX_SIZE - 1)
 
 /* Remove the oldest calls when there are too many. */

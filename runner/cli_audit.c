@@ -35,8 +35,8 @@ static int load_key(const char *path, bool must_sign, struct iso_audit_key *ret_
 	    iso_audit_key_parse(path, file.text, ret_key, err) < 0)
 		return -1;
 	if (must_sign && !ret_key->can_sign)
-		return iso_error_set(err, ISO_ERR_INVALID, 0, "sign with \"%s\": it is a public key",
-				     path);
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "sign with \"%s\": it is a public key", path);
 	return 0;
 }
 
@@ -73,7 +73,8 @@ static int verify(char **argv, struct iso_error *err)
 	while (files[count] != NULL)
 		count++;
 	if (count == 0)
-		return iso_error_set(err, ISO_ERR_INVALID, 0, "verify the audit log: none is named");
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "verify the audit log: none is named");
 	if (iso_audit_verify((const char *const *)files, count, key_path != NULL ? &key : NULL,
 			     checkpoint_path != NULL ? &checkpoint : NULL, &verdict, err) < 0)
 		return -1;
@@ -110,9 +111,9 @@ static int show_line(const char *line, size_t size, const struct filter *filter,
 	const cJSON *record = cJSON_GetObjectItemCaseSensitive(root, "record");
 	if (passes(filter, record))
 		printf("%6s  %s  %-16s  %-14s  %4s  %-20s  %s\n", text_of(record, "seq"),
-		       text_of(record, "time"), text_of(record, "tool"),
-		       text_of(record, "status"), text_of(record, "exit_code"),
-		       text_of(record, "error"), text_of(record, "id"));
+		       text_of(record, "time"), text_of(record, "tool"), text_of(record, "status"),
+		       text_of(record, "exit_code"), text_of(record, "error"),
+		       text_of(record, "id"));
 	cJSON_Delete(root);
 	return 0;
 }

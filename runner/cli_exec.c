@@ -79,12 +79,14 @@ static int call_tool(struct tool_call *call)
 	return call->list ? 0 : exit_code;
 }
 
-#define SESSION_WORDS(options)                                                            \
-	{"policy", &(options).policy, NULL}, {"state", &(options).state_dir, NULL},       \
-		{"authority", &(options).authority, NULL},                                \
-		{"audit", &(options).audit, NULL}, {"audit-key", &(options).audit_key, NULL}, \
-		{"audit-no-sync", NULL, &(options).audit_no_sync},                        \
-		{"generation", &(options).generation, NULL}
+#define SESSION_WORDS(options)                                                                \
+	{"policy", &(options).policy, NULL}, {"state", &(options).state_dir, NULL},           \
+		{"authority", &(options).authority, NULL}, {"audit", &(options).audit, NULL}, \
+		{"audit-key", &(options).audit_key, NULL},                                    \
+		{"audit-no-sync", NULL, &(options).audit_no_sync},                            \
+	{                                                                                     \
+		"generation", &(options).generation, NULL                                     \
+	}
 
 static int read_words(const struct cli_word *words, char **argv, size_t operands, char ***ret_rest,
 		      struct iso_error *err)
@@ -110,12 +112,9 @@ int cli_exec(char **argv)
 	char **rest;
 	iso_session_options_init(&call.options);
 	const struct cli_word words[] = {
-		SESSION_WORDS(call.options),
-		{"tool", &call.tool, NULL},
-		{"args", &call.arguments, NULL},
-		{"call-id", &call.call_id, NULL},
-		{"list", NULL, &call.list},
-		{0},
+		SESSION_WORDS(call.options),	 {"tool", &call.tool, NULL},
+		{"args", &call.arguments, NULL}, {"call-id", &call.call_id, NULL},
+		{"list", NULL, &call.list},	 {0},
 	};
 	if (read_words(words, argv, 0, &rest, &err) < 0)
 		return fail(&err);

@@ -46,7 +46,8 @@ static int check_options(const struct cli_run *run, const struct iso_policy *pol
 	for (size_t i = 0; i < run->passed.count; i++) {
 		bool listed = false;
 		for (size_t j = 0; j < policy->pass_environment.count; j++)
-			listed |= strcmp(run->passed.items[i], policy->pass_environment.items[j]) == 0;
+			listed |= strcmp(run->passed.items[i], policy->pass_environment.items[j]) ==
+				  0;
 		if (!listed)
 			return widens(err, "pass-env");
 	}
@@ -80,7 +81,8 @@ static int narrow_workspace(const struct cli_run *run, const struct iso_policy *
 static int join_lists(const struct cli_run *run, struct cli_policy *policy,
 		      struct iso_request *request, struct iso_error *err)
 {
-	policy->mounts = calloc(request->mount_count + run->mount_count + 1, sizeof(*policy->mounts));
+	policy->mounts =
+		calloc(request->mount_count + run->mount_count + 1, sizeof(*policy->mounts));
 	if (policy->mounts == NULL)
 		return iso_error_nomem(err);
 	memcpy(policy->mounts, request->mounts, request->mount_count * sizeof(*policy->mounts));
@@ -105,7 +107,8 @@ static int apply(struct cli_run *run, struct cli_policy *policy, struct iso_erro
 	const struct iso_policy *said = &policy->loaded.policy;
 	struct iso_request request = run->request;
 	bool may_write = (said->permissions & ISO_PERMISSION_WRITE) != 0;
-	if (iso_policy_fill_request(&policy->loaded, may_write, &policy->storage, &request, err) < 0 ||
+	if (iso_policy_fill_request(&policy->loaded, may_write, &policy->storage, &request, err) <
+		    0 ||
 	    check_options(run, said, request.capabilities, err) < 0 ||
 	    narrow_workspace(run, said, &request, err) < 0 ||
 	    join_lists(run, policy, &request, err) < 0)
@@ -117,7 +120,8 @@ static int apply(struct cli_run *run, struct cli_policy *policy, struct iso_erro
 	request.pids_max_count = narrower(asked->pids_max_count, said->limits.pids, DEFAULT_PIDS);
 	request.nofile_max_count =
 		narrower(asked->nofile_max_count, said->limits.nofile, DEFAULT_NOFILE);
-	request.tmp_size_bytes = narrower(asked->tmp_size_bytes, said->limits.tmp_bytes, DEFAULT_TMP);
+	request.tmp_size_bytes =
+		narrower(asked->tmp_size_bytes, said->limits.tmp_bytes, DEFAULT_TMP);
 	request.cpu_max_millis =
 		narrower(asked->cpu_max_millis, request.cpu_max_millis, ISO_UNLIMITED);
 	request.fsize_max_bytes =

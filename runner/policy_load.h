@@ -7,7 +7,7 @@
 #include "runner/workspace.h"
 
 struct iso_loaded_policy {
-	struct iso_policy policy; /* its root is canonical */
+	struct iso_policy policy;	  /* its root is canonical */
 	char sha256[ISO_SHA256_HEX_SIZE]; /* of the file */
 	struct iso_workspace workspace;
 };

@@ -88,9 +88,9 @@ static int name_generation(iso_session *session, const char *given, struct iso_e
 	uint64_t random[2];
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
-	session->generation = given != NULL ? strdup(given)
-					    : iso_strf("%016" PRIx64 "%016" PRIx64, random[0],
-						       random[1]);
+	session->generation = given != NULL
+				      ? strdup(given)
+				      : iso_strf("%016" PRIx64 "%016" PRIx64, random[0], random[1]);
 	return session->generation == NULL ? iso_error_nomem(err) : 0;
 }
 

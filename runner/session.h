@@ -21,8 +21,8 @@ struct iso_session {
 	struct iso_call_memory memory;
 	bool has_audit;
 	struct iso_audit_log audit;
-	char *generation; /* owned */
-	int cancel_fd;	  /* borrowed */
+	char *generation;     /* owned */
+	int cancel_fd;	      /* borrowed */
 	pthread_mutex_t lock; /* of what follows, and of `audit` */
 	struct iso_replay_window replay;
 	iso_engine *idle[ISO_IDLE_ENGINES]; /* owned; engines that no call uses */

@@ -31,7 +31,8 @@ static int authorize(iso_session *session, const struct iso_binding *binding,
 	if (iso_json_end(&json, root, &params, err) < 0 ||
 	    iso_authority_ask(&session->authority, "authorize_bash", params, &answer, err) < 0)
 		return -1;
-	int status = iso_capability_check(answer, binding, iso_clock_unix_ms(), ret_capability, err);
+	int status =
+		iso_capability_check(answer, binding, iso_clock_unix_ms(), ret_capability, err);
 	cJSON_Delete(answer);
 	return status;
 }
@@ -60,8 +61,7 @@ static int consume(iso_session *session, const struct iso_binding *binding,
 			      err) < 0)
 		return -1;
 	bool consumed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "ok"));
-	const char *why =
-		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
+	const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
 	if (!consumed)
 		iso_error_set(err, ISO_ERR_DENIED, 0,
 			      "host capability was not consumed; command was not executed: %.200s",
@@ -82,8 +82,7 @@ static int check_egress(iso_session *session, const char *command, struct iso_er
 	    iso_authority_ask(&session->authority, "egress_check", params, &answer, err) < 0)
 		return -1;
 	bool allowed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "allowed"));
-	const char *why =
-		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
+	const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
 	if (!allowed)
 		iso_error_set(err, ISO_ERR_DENIED, 0, "%.300s",
 			      why != NULL ? why : "the authority refuses the egress");
@@ -107,9 +106,8 @@ static void add_stream(struct iso_json *json, cJSON *root, const char *name,
 		       const struct iso_captured *stream)
 {
 	cJSON *object = iso_json_add_object(json, root, name);
-	ISO_AUTO_FREE char *text = stream->data != NULL
-					   ? iso_utf8_replace(stream->data, stream->size)
-					   : strdup("");
+	ISO_AUTO_FREE char *text =
+		stream->data != NULL ? iso_utf8_replace(stream->data, stream->size) : strdup("");
 	json->failed |= text == NULL;
 	iso_json_add_text(json, object, "text", text);
 	iso_json_add_u64(json, object, "characters_seen", stream->total_characters);

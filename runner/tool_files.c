@@ -34,7 +34,8 @@
 
 static int refuse_kind(const char *path, struct iso_error *err)
 {
-	return iso_error_set(err, ISO_ERR_DENIED, 0, "Only regular files are accepted: \"%s\"", path);
+	return iso_error_set(err, ISO_ERR_DENIED, 0, "Only regular files are accepted: \"%s\"",
+			     path);
 }
 
 int iso_tool_read(const struct iso_workspace *workspace, const char *path, uint64_t limit,
@@ -51,9 +52,10 @@ int iso_tool_read(const struct iso_workspace *workspace, const char *path, uint6
 	if (fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "read \"%s\"", path);
 	if (iso_fd_read_all(fd, limit, &data, &size) < 0)
-		return errno == EFBIG ? iso_error_set(err, ISO_ERR_DENIED, 0,
-						      "File exceeds configured read limit")
-				      : iso_error_set(err, ISO_ERR_SYSTEM, errno, "read \"%s\"", path);
+		return errno == EFBIG
+			       ? iso_error_set(err, ISO_ERR_DENIED, 0,
+					       "File exceeds configured read limit")
+			       : iso_error_set(err, ISO_ERR_SYSTEM, errno, "read \"%s\"", path);
 	for (size_t at = 0, step; at < size; at += step) {
 		step = iso_utf8_sequence((const uint8_t *)data + at, size - at);
 		if (step == 0)
@@ -134,7 +136,8 @@ int iso_tool_list(const struct iso_workspace *workspace, const char *path,
 		if (!is_shown(workspace, &place, names.items[i], &is_directory))
 			continue;
 		text.truncated = shown == LIST_MAX;
-		ISO_AUTO_FREE char *entry = iso_strf("%s%s", names.items[i], is_directory ? "/" : "");
+		ISO_AUTO_FREE char *entry =
+			iso_strf("%s%s", names.items[i], is_directory ? "/" : "");
 		json.failed |= entry == NULL;
 		if (shown++ < LIST_MAX)
 			iso_json_append_text(&json, list, entry);
@@ -192,8 +195,8 @@ struct target {
 static int compare(int dir_fd, const char *name, const char *path, const char *expected,
 		   struct target *ret_target, struct iso_error *err)
 {
-	ISO_AUTO_CLOSE int fd = iso_fd_above_stdio(
-		openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+	ISO_AUTO_CLOSE int fd =
+		iso_fd_above_stdio(openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
 	*ret_target = (struct target){.exists = fd >= 0};
 	if (fd < 0 && errno != ENOENT)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "look at \"%s\"", path);
@@ -260,8 +263,8 @@ static int swap(const struct iso_workspace *workspace, int dir_fd, const char *n
 		const char *path, const char *text, const struct target *target,
 		struct iso_error *err)
 {
-	ISO_AUTO_CLOSE int fd = iso_fd_above_stdio(
-		openat(dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
+	ISO_AUTO_CLOSE int fd =
+		iso_fd_above_stdio(openat(dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
 	if (fd < 0 || iso_fd_write_all(fd, text, strlen(text)) < 0 ||
 	    dress(fd, workspace, target) < 0 || fsync(fd) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "write \"%s\"", path);

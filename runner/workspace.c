@@ -162,8 +162,8 @@ int iso_workspace_find_parent(const struct iso_workspace *workspace, const char 
 		int status = iso_workspace_find(workspace, prefix, &next, &missing);
 		if (status < 0 && missing.os_errno == ENOENT) {
 			const char *last = strrchr(prefix, '/');
-			status = make_directory(workspace, &place,
-						last != NULL ? last + 1 : prefix, &missing);
+			status = make_directory(workspace, &place, last != NULL ? last + 1 : prefix,
+						&missing);
 			if (status == 0)
 				status = iso_workspace_find(workspace, prefix, &next, &missing);
 		}

@@ -106,6 +106,11 @@ static const char **text_slot(struct iso_call *call, const char *name)
 	return NULL;
 }
 
+static int refuse_path(struct iso_error *err)
+{
+	return iso_error_set(err, ISO_ERR_DENIED, 0, "Only relative workspace paths are accepted");
+}
+
 static int read_argument(const struct iso_json_at *at, const struct iso_argument *argument,
 			 struct iso_call *call, struct iso_error *err)
 {
@@ -118,6 +123,8 @@ static int read_argument(const struct iso_json_at *at, const struct iso_argument
 	const char *text;
 	if (iso_json_text(at, &text, err) < 0)
 		return -1;
+	if (*text == '\0' && strcmp(argument->name, "path") == 0)
+		return refuse_path(err);
 	if (argument->type == ISO_ARGUMENT_TEXT && *text == '\0')
 		return iso_json_refuse(at, err, "a string that is not empty is needed");
 	if (argument->type == ISO_ARGUMENT_DIGEST && !is_digest(text))
@@ -146,8 +153,15 @@ static int read_arguments(const struct iso_json_at *top, struct iso_call *call,
 static int read_call(const char *arguments, struct iso_call *call, struct iso_error *err)
 {
 	const char *text = arguments != NULL ? arguments : "{}";
-	if (iso_json_parse("the arguments", text, strlen(text), &call->arguments, err) < 0)
+	struct iso_error reason = {0};
+	if (iso_json_parse("the arguments", text, strlen(text), &call->arguments, &reason) < 0) {
+		/* PATH-1 names what no string of C can hold. */
+		if (strstr(reason.message, ": $.path: NUL ") != NULL)
+			return refuse_path(err);
+		if (err != NULL)
+			*err = reason;
 		return -1;
+	}
 	struct iso_json_at top = iso_json_root("the arguments", call->arguments);
 	if (read_arguments(&top, call, err) < 0)
 		return -1;

@@ -97,12 +97,15 @@ static void test_AUD_1_what_a_line_holds(void **state)
 	write_log(1, NULL);
 	char *text = read_log(&size);
 	text[size] = '\0';
-	static const char begin[] =
-		"{\"record\":{\"seq\":1,\"prev\":\"0000000000000000000000000000000000000000000000000000"
-		"000000000000\",\"schema\":\"isorun.audit/1\",\"time\":\"2023-11-14T22:13:20.123Z\",\"id\":"
-		"\"0123456789abcdef0123456789abcdef\",\"tool\":\"host.bash\",\"status\":\"failed\",\"error\":"
-		"\"CommandFailed\",\"exit_code\":3,\"arguments\":\"[omitted]\",\"output\":\"[omitted]\","
-		"\"request_sha256\":\"aa\"";
+	static const char begin[] = "{\"record\":{\"seq\":1,\"prev\":"
+				    "\"0000000000000000000000000000000000000000000000000000"
+				    "000000000000\",\"schema\":\"isorun.audit/"
+				    "1\",\"time\":\"2023-11-14T22:13:20.123Z\",\"id\":"
+				    "\"0123456789abcdef0123456789abcdef\",\"tool\":\"host.bash\","
+				    "\"status\":\"failed\",\"error\":"
+				    "\"CommandFailed\",\"exit_code\":3,\"arguments\":\"[omitted]\","
+				    "\"output\":\"[omitted]\","
+				    "\"request_sha256\":\"aa\"";
 	assert_memory_equal(text, begin, sizeof(begin) - 1);
 	free(text);
 	assert_int_equal(verify(NULL, NULL, &verdict), 0);
@@ -160,7 +163,8 @@ static void put_lines(const int *order)
 	char *text = read_log(&size), *lines[8], *made = calloc(2, size + 1), *rest = NULL;
 	int count = 0;
 	text[size] = '\0';
-	for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest))
 		lines[count++] = line;
 	for (; *order >= 0; order++)
 		length += (size_t)sprintf(made + length, "%s\n", lines[*order]);
@@ -176,10 +180,10 @@ static void test_AUD_2_missing_moved_and_new_lines_are_found(void **state)
 		int order[8];
 		uint64_t bad;
 	} rows[] = {
-		{{1, 2, 3, -1}, 1},    {{0, 2, 3, -1}, 2},    {{0, 1, 3, -1}, 3},
-		{{1, 0, 2, 3, -1}, 1}, {{0, 2, 1, 3, -1}, 2}, {{0, 1, 3, 2, -1}, 3},
+		{{1, 2, 3, -1}, 1},	  {{0, 2, 3, -1}, 2},	    {{0, 1, 3, -1}, 3},
+		{{1, 0, 2, 3, -1}, 1},	  {{0, 2, 1, 3, -1}, 2},    {{0, 1, 3, 2, -1}, 3},
 		{{0, 0, 1, 2, 3, -1}, 2}, {{0, 1, 2, 2, 3, -1}, 4}, {{0, 1, 2, 3, 3, -1}, 5},
-		{{3, 2, 1, 0, -1}, 1}, {{0, 1, 2, 3, 0, -1}, 5},
+		{{3, 2, 1, 0, -1}, 1},	  {{0, 1, 2, 3, 0, -1}, 5},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct iso_audit_verdict verdict;
@@ -251,7 +255,8 @@ static void test_AUD_3_signatures(void **state)
 	assert_memory_equal(read.public_key, key.public_key, ISO_KEY_SIZE);
 	assert_int_equal(iso_audit_key_parse("it", public_pem, &read, &err), 0);
 	assert_false(read.can_sign);
-	assert_int_equal(iso_audit_key_parse("it", "-----BEGIN PUBLIC KEY-----\nAAAA\n", &read, &err), -1);
+	assert_int_equal(
+		iso_audit_key_parse("it", "-----BEGIN PUBLIC KEY-----\nAAAA\n", &read, &err), -1);
 	write_log(3, &key);
 	assert_int_equal(iso_audit_key_parse("it", public_pem, &read, &err), 0);
 	assert_int_equal(verify(&read, NULL, &verdict), 0); /* the public half is enough */
@@ -268,14 +273,16 @@ static void test_AUD_3_Ed25519_is_that_of_RFC_8032(void **state)
 	(void)state;
 	struct iso_audit_key key = {.can_sign = true};
 	uint8_t signature[ISO_SIGNATURE_SIZE];
-	static const uint8_t seed[] = {0x4c, 0xcd, 0x08, 0x9b, 0x28, 0xff, 0x96, 0xda, 0x9d, 0xb6, 0xc3,
-				       0x46, 0xec, 0x11, 0x4e, 0x0f, 0x5b, 0x8a, 0x31, 0x9f, 0x35, 0xab,
-				       0xa6, 0x24, 0xda, 0x8c, 0xf6, 0xed, 0x4f, 0xb8, 0xa6, 0xfb};
-	static const uint8_t public_key[] = {
-		0x3d, 0x40, 0x17, 0xc3, 0xe8, 0x43, 0x89, 0x5a, 0x92, 0xb7, 0x0a,
-		0xa7, 0x4d, 0x1b, 0x7e, 0xbc, 0x9c, 0x98, 0x2c, 0xcf, 0x2e, 0xc4,
-		0x96, 0x8c, 0xc0, 0xcd, 0x55, 0xf1, 0x2a, 0xf4, 0x66, 0x0c};
-	static const uint8_t expected[] = {0x92, 0xa0, 0x09, 0xa9, 0xf0, 0xd4, 0xca, 0xb8, 0x72, 0x0e};
+	static const uint8_t seed[] = {0x4c, 0xcd, 0x08, 0x9b, 0x28, 0xff, 0x96, 0xda,
+				       0x9d, 0xb6, 0xc3, 0x46, 0xec, 0x11, 0x4e, 0x0f,
+				       0x5b, 0x8a, 0x31, 0x9f, 0x35, 0xab, 0xa6, 0x24,
+				       0xda, 0x8c, 0xf6, 0xed, 0x4f, 0xb8, 0xa6, 0xfb};
+	static const uint8_t public_key[] = {0x3d, 0x40, 0x17, 0xc3, 0xe8, 0x43, 0x89, 0x5a,
+					     0x92, 0xb7, 0x0a, 0xa7, 0x4d, 0x1b, 0x7e, 0xbc,
+					     0x9c, 0x98, 0x2c, 0xcf, 0x2e, 0xc4, 0x96, 0x8c,
+					     0xc0, 0xcd, 0x55, 0xf1, 0x2a, 0xf4, 0x66, 0x0c};
+	static const uint8_t expected[] = {0x92, 0xa0, 0x09, 0xa9, 0xf0,
+					   0xd4, 0xca, 0xb8, 0x72, 0x0e};
 	char pem[ISO_PEM_SIZE];
 	struct iso_audit_key read;
 	memcpy(key.private_key, seed, sizeof(seed));
@@ -364,7 +371,8 @@ static void test_AUD_4_two_writers_and_a_clock_that_jumps(void **state)
 	struct iso_audit_event earlier = event;
 	for (int i = 0; i < 10; i++) {
 		earlier.unix_ms -= 3600000; /* the order is that of the numbers */
-		assert_int_equal(iso_audit_log_append(i % 2 == 0 ? &one : &two, &earlier, NULL, &err), 0);
+		assert_int_equal(
+			iso_audit_log_append(i % 2 == 0 ? &one : &two, &earlier, NULL, &err), 0);
 	}
 	assert_int_equal(verify(NULL, NULL, &verdict), 0);
 	assert_int_equal(verdict.head.seq, 10);
@@ -405,7 +413,8 @@ static void test_AUD_4_what_is_no_log_is_not_appended_to(void **state)
 static void test_AUD_3_only_receipts_are_exported(void **state)
 {
 	(void)state;
-	static const char *const rows[] = {"", "{}", "[]", "{\"schema\":\"isorun.receipt/2\",\"id\":\"x\"}",
+	static const char *const rows[] = {"", "{}", "[]",
+					   "{\"schema\":\"isorun.receipt/2\",\"id\":\"x\"}",
 					   "{\"schema\":\"isorun.receipt/1\"}"};
 	struct iso_audit_key key;
 	struct iso_error err = {0};

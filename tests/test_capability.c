@@ -15,7 +15,8 @@ static struct iso_binding make_binding(void)
 {
 	struct iso_binding binding;
 	struct iso_error err = {0};
-	assert_int_equal(iso_binding_init("ls", "/usr/bin", "/usr", "gen", 1000, &binding, &err), 0);
+	assert_int_equal(iso_binding_init("ls", "/usr/bin", "/usr", "gen", 1000, &binding, &err),
+			 0);
 	return binding;
 }
 
@@ -24,8 +25,9 @@ static void test_CAP_1_the_binding(void **state)
 	(void)state;
 	struct iso_binding one = make_binding(), two = make_binding();
 	assert_int_equal(strlen(one.challenge), 32);
-	assert_int_equal(strspn(one.challenge, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-					       "0123456789-_"),
+	assert_int_equal(strspn(one.challenge,
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				"0123456789-_"),
 			 32);
 	assert_string_not_equal(one.challenge, two.challenge);
 	assert_string_equal(one.command_sha256,
@@ -36,8 +38,8 @@ static void test_CAP_1_the_binding(void **state)
 	cJSON *root = iso_json_begin(&json);
 	iso_binding_add(&one, &json, root);
 	assert_int_equal(iso_json_end(&json, root, &text, &err), 0);
-	static const char *const fields[] = {"\"command\":\"ls\"", "\"command_sha256\":\"",
-					     "\"cwd\":\"/usr/bin\"", "\"workspace\":\"/usr\"",
+	static const char *const fields[] = {"\"command\":\"ls\"",     "\"command_sha256\":\"",
+					     "\"cwd\":\"/usr/bin\"",   "\"workspace\":\"/usr\"",
 					     "\"generation\":\"gen\"", "\"challenge\":\"",
 					     "\"timeout\":1.000"};
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
@@ -66,9 +68,10 @@ static cJSON *make_answer(const struct iso_binding *binding, const char *field, 
 	char text[2048] = "{";
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
 		char standard[160];
-		const char *own = strcmp(members[i].name, "command_sha256") == 0 ? binding->command_sha256
-				  : strcmp(members[i].name, "challenge") == 0	 ? binding->challenge
-										 : NULL;
+		const char *own = strcmp(members[i].name, "command_sha256") == 0
+					  ? binding->command_sha256
+				  : strcmp(members[i].name, "challenge") == 0 ? binding->challenge
+									      : NULL;
 		const char *quote = own != NULL ? "\"" : "";
 		snprintf(standard, sizeof(standard), "%s%s%s", quote,
 			 own != NULL ? own : members[i].text, quote);
@@ -130,11 +133,14 @@ static void test_CAP_2_CAP_3_CAP_4_every_field_that_is_wrong_is_refused(void **s
 		{"generation", "\"Gen\"", "host capability does not match: generation"},
 		{"challenge", "\"\"", "host capability does not match: challenge"},
 		{"challenge", "[]", "host capability does not match: challenge"},
-		{"allowed_root", "\"/usr/\"", "host capability allowed_root is no canonical directory"},
-		{"allowed_root", "\"usr\"", "host capability allowed_root is no canonical directory"},
+		{"allowed_root", "\"/usr/\"",
+		 "host capability allowed_root is no canonical directory"},
+		{"allowed_root", "\"usr\"",
+		 "host capability allowed_root is no canonical directory"},
 		{"allowed_root", "\"/usr/../usr\"",
 		 "host capability allowed_root is no canonical directory"},
-		{"allowed_root", "\"/no/such\"", "host capability allowed_root is no canonical directory"},
+		{"allowed_root", "\"/no/such\"",
+		 "host capability allowed_root is no canonical directory"},
 		{"allowed_root", "\"/etc/passwd\"",
 		 "host capability allowed_root is no canonical directory"},
 		{"allowed_root", "\"/usr/lib\"", "host capability cwd is outside allowed_root"},
@@ -166,14 +172,15 @@ static void test_CAP_4_times_at_their_edges(void **state)
 	static const struct {
 		int64_t now;
 		bool good;
-	} rows[] = {{NOW - 5000, true},	 {NOW - 5001, false}, {NOW, true},
+	} rows[] = {{NOW - 5000, true},	 {NOW - 5001, false},  {NOW, true},
 		    {NOW + 29999, true}, {NOW + 30000, false}, {0, false}};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct iso_binding binding = make_binding();
 		struct iso_capability capability = {0};
 		cJSON *answer = make_answer(&binding, NULL, NULL);
-		assert_int_equal(iso_capability_check(answer, &binding, rows[i].now, &capability, NULL),
-				 rows[i].good ? 0 : -1);
+		assert_int_equal(
+			iso_capability_check(answer, &binding, rows[i].now, &capability, NULL),
+			rows[i].good ? 0 : -1);
 		iso_capability_done(&capability);
 		cJSON_Delete(answer);
 	}
@@ -197,9 +204,11 @@ static void test_CAP_2_what_is_no_capability(void **state)
 		struct iso_capability capability = {0};
 		struct iso_error err = {0};
 		cJSON *answer = NULL;
-		assert_int_equal(iso_json_parse("it", rows[i].answer, strlen(rows[i].answer), &answer, &err),
-				 0);
-		assert_int_equal(iso_capability_check(answer, &binding, NOW, &capability, &err), -1);
+		assert_int_equal(
+			iso_json_parse("it", rows[i].answer, strlen(rows[i].answer), &answer, &err),
+			0);
+		assert_int_equal(iso_capability_check(answer, &binding, NOW, &capability, &err),
+				 -1);
 		assert_string_equal(err.message, rows[i].message);
 		cJSON_Delete(answer);
 	}

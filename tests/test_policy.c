@@ -43,8 +43,9 @@ static void test_POL_3_the_six_permissions(void **state)
 	assert_int_equal(policy.permissions, 63);
 	iso_policy_done(&policy);
 	assert_int_equal(parse("{\"root\":\"/w\",\"permissions\":[\"read\"]}", &policy, &err), -1);
-	assert_string_equal(err.message, "read it: $.permissions[0]: READ, WRITE, EXECUTE, NETWORK, "
-					 "PRIVILEGED or IRREVERSIBLE is needed");
+	assert_string_equal(err.message,
+			    "read it: $.permissions[0]: READ, WRITE, EXECUTE, NETWORK, "
+			    "PRIVILEGED or IRREVERSIBLE is needed");
 }
 
 /* Members that stand beside a good root, and where each is wrong. */
@@ -128,16 +129,19 @@ static void test_POL_4_POL_5_POL_6_POL_7_what_is_refused(void **state)
 	assert_int_equal(parse("{}", &policy, &err), -1);
 	assert_string_equal(err.message, "read it: $.root: it is required");
 	assert_int_equal(parse("{\"root\":\"w\"}", &policy, &err), -1);
-	assert_int_equal(parse("{\"root\":\"/w\",\"allow_host_execution\":true}", &policy, &err), -1);
-	assert_string_equal(err.message, "read it: $.allow_host_execution: this field does not exist: "
-					 "isorun never executes on the host");
+	assert_int_equal(parse("{\"root\":\"/w\",\"allow_host_execution\":true}", &policy, &err),
+			 -1);
+	assert_string_equal(err.message,
+			    "read it: $.allow_host_execution: this field does not exist: "
+			    "isorun never executes on the host");
 }
 
 static void test_POL_7_every_field_is_read(void **state)
 {
 	(void)state;
 	static const char text[] =
-		"{\"root\":\"/w\",\"permissions\":[\"EXECUTE\"],\"commands\":{\"t\":[\"make\",\"test\"]},"
+		"{\"root\":\"/"
+		"w\",\"permissions\":[\"EXECUTE\"],\"commands\":{\"t\":[\"make\",\"test\"]},"
 		"\"timeout_seconds\":1.5,\"output_limit\":7,\"max_file_bytes\":8,"
 		"\"limits\":{\"memory\":\"64M\",\"pids\":9,\"cpus\":0.5,\"nofile\":10,\"fsize\":11,"
 		"\"tmp\":12},\"mounts\":[{\"source\":\"/a\",\"target\":\"/b\",\"mode\":\"rw\"},"
@@ -170,12 +174,12 @@ static void test_PATH_1_PATH_3_names(void **state)
 	static const char *const relative[] = {"a", "a/b", ".", "./a", "..", "a b", "-x", "a\\b"};
 	static const char *const refused[] = {"", "/", "/a", "C:", "c:/x", "a:b", "\\\\server\\x"};
 	static const char *const private_paths[] = {
-		".git",	     ".git/config", "a/.git/b", "a/.GIT",    ".Ssh/x",	"x/.aws",
-		".env",	     "a/.ENV",	    ".env.local", ".Env.x",  "private", "a/Private/b",
-		".cache/pip", "secrets",    "a/SECRETS/b", "./.git", "a//.git"};
+		".git",	      ".git/config", "a/.git/b",    "a/.GIT", ".Ssh/x",	 "x/.aws",
+		".env",	      "a/.ENV",	     ".env.local",  ".Env.x", "private", "a/Private/b",
+		".cache/pip", "secrets",     "a/SECRETS/b", "./.git", "a//.git"};
 	static const char *const open_paths[] = {
-		"a",	".github",     ".gitignore", "git",	 ".environment", "private.txt",
-		"x.env", "cache",      "secret",     ".",	 "a/.envrc",	 "privates"};
+		"a",	 ".github", ".gitignore", "git", ".environment", "private.txt",
+		"x.env", "cache",   "secret",	  ".",	 "a/.envrc",	 "privates"};
 	static char *names[] = {(char *)"secrets", NULL};
 	const struct iso_strv more = {names, 1};
 	for (size_t i = 0; i < ARRAY_SIZE(relative); i++)
@@ -204,18 +208,22 @@ static void test_TOOL_1_arguments_are_held_against_the_schema(void **state)
 		{"", "{}", "Unknown tool"},
 		{"filesystem.read", NULL, "read the arguments: $.path: it is required"},
 		{"filesystem.read", "{\"path\":\"\"}",
-		 "read the arguments: $.path: a string that is not empty is needed"},
-		{"filesystem.read", "{\"path\":1}", "read the arguments: $.path: a string is needed"},
+		 "Only relative workspace paths are accepted"},
+		{"filesystem.read", "{\"path\":1}",
+		 "read the arguments: $.path: a string is needed"},
 		{"filesystem.read", "{\"path\":\"a\",\"mode\":\"x\"}",
 		 "read the arguments: $.mode: nothing of this name is known"},
 		{"filesystem.read", "{\"path\":\"a\",\"path\":\"b\"}",
 		 "read the arguments: $.path: this name is there twice (line 1)"},
 		{"filesystem.read", "{\"path\":\"a\\u0000b\"}",
-		 "read the arguments: $.path: NUL in a string (line 1)"},
+		 "Only relative workspace paths are accepted"},
+		{"filesystem.write", "{\"path\":\"a\",\"text\":\"a\\u0000b\"}",
+		 "read the arguments: $.text: NUL in a string (line 1)"},
 		{"filesystem.read", "[]", "read the arguments: $: an object is needed"},
 		{"filesystem.read", "{\"path\":\"a\"} x",
 		 "read the arguments: $: something stands behind the value (line 1)"},
-		{"filesystem.write", "{\"path\":\"a\"}", "read the arguments: $.text: it is required"},
+		{"filesystem.write", "{\"path\":\"a\"}",
+		 "read the arguments: $.text: it is required"},
 		{"filesystem.write", "{\"path\":\"a\",\"text\":\"\",\"expected_sha256\":\"12\"}",
 		 "read the arguments: $.expected_sha256: 64 hexadecimal digits are needed"},
 		{"shell.exec", "{\"command\":\"\"}",
@@ -239,8 +247,9 @@ static void test_TOOL_1_arguments_are_held_against_the_schema(void **state)
 	}
 	struct iso_call call;
 	struct iso_error err = {0};
-	assert_int_equal(iso_call_read("filesystem.write", "{\"path\":\"a\",\"text\":\"\"}", &call, &err),
-			 0);
+	assert_int_equal(
+		iso_call_read("filesystem.write", "{\"path\":\"a\",\"text\":\"\"}", &call, &err),
+		0);
 	assert_string_equal(call.text, ""); /* which may be empty */
 	iso_call_done(&call);
 	assert_int_equal(iso_call_read("git.diff", NULL, &call, &err), 0);
@@ -253,7 +262,8 @@ static void test_RCPT_2_the_fingerprint_is_of_canonical_json(void **state)
 	struct iso_call call;
 	struct iso_error err = {0};
 	assert_int_equal(iso_call_read("filesystem.write",
-				       " { \"text\" : \"\\u00e9\\n\" , \"path\" : \"a\" } ", &call, &err),
+				       " { \"text\" : \"\\u00e9\\n\" , \"path\" : \"a\" } ", &call,
+				       &err),
 			 0);
 	assert_string_equal(call.canonical,
 			    "[\"filesystem.write\",{\"path\":\"a\",\"text\":\"\xc3\xa9\\n\"}]");
@@ -280,13 +290,13 @@ static void check_decision(const char *policy_text, const char *tool, const char
 }
 
 #define READER "{\"root\":\"/w\"}"
-#define WORKER                                                                              \
-	"{\"root\":\"/w\",\"permissions\":[\"READ\",\"WRITE\",\"EXECUTE\"],\"max_file_bytes\":3,"  \
+#define WORKER                                                                                    \
+	"{\"root\":\"/w\",\"permissions\":[\"READ\",\"WRITE\",\"EXECUTE\"],\"max_file_bytes\":3," \
 	"\"commands\":{\"test\":[\"make\",\"test\"]},\"network\":{\"allow\":[\"example.org\"]}}"
-#define ONLINE                                                                            \
+#define ONLINE                                                                               \
 	"{\"root\":\"/w\",\"permissions\":[\"EXECUTE\",\"NETWORK\"],\"network\":{\"allow\":" \
 	"[\"example.org\"]}}"
-#define UNPRIVILEGED                                                                  \
+#define UNPRIVILEGED \
 	"{\"root\":\"/w\",\"permissions\":[\"EXECUTE\"],\"capabilities\":[\"net_raw\"]}"
 
 static void test_POL_8_TOOL_1_TOOL_7_SHELL_1_NET_1_CAP_9_decisions(void **state)
@@ -294,7 +304,8 @@ static void test_POL_8_TOOL_1_TOOL_7_SHELL_1_NET_1_CAP_9_decisions(void **state)
 	(void)state;
 	static const char disabled[] = "Required permission is disabled";
 	check_decision(READER, "filesystem.read", "{\"path\":\"a\"}", "TOOL-1", NULL);
-	check_decision(READER, "filesystem.write", "{\"path\":\"a\",\"text\":\"x\"}", "TOOL-1", disabled);
+	check_decision(READER, "filesystem.write", "{\"path\":\"a\",\"text\":\"x\"}", "TOOL-1",
+		       disabled);
 	check_decision(READER, "shell.exec", "{\"command\":\"test\"}", "TOOL-1", disabled);
 	check_decision(READER, "git.diff", "{}", "TOOL-1", disabled);
 	check_decision(READER, "host.bash", "{\"command\":\"ls\"}", "TOOL-1", disabled);
@@ -310,12 +321,14 @@ static void test_POL_8_TOOL_1_TOOL_7_SHELL_1_NET_1_CAP_9_decisions(void **state)
 	check_decision(WORKER, "host.bash", "{\"command\":\"ls\",\"timeout\":120}", "TOOL-1", NULL);
 	check_decision(WORKER, "host.bash", "{\"command\":\"ls\",\"timeout\":120.001}", "RUN-7",
 		       "The timeout exceeds what the policy allows");
-	check_decision(WORKER, "host.bash", "{\"command\":\" \\n\"}", "RUN-9", "The command is blank");
+	check_decision(WORKER, "host.bash", "{\"command\":\" \\n\"}", "RUN-9",
+		       "The command is blank");
 	check_decision(WORKER, "host.bash", "{\"command\":\"rm -rf /\"}", "SHELL-1",
 		       "recursive removal of /");
 	check_decision(WORKER, "host.bash", "{\"command\":\"curl https://example.org\"}", "NET-1",
 		       "domain example.org is outside the egress allowlist"); /* no NETWORK */
-	check_decision(ONLINE, "host.bash", "{\"command\":\"curl https://example.org\"}", "TOOL-1", NULL);
+	check_decision(ONLINE, "host.bash", "{\"command\":\"curl https://example.org\"}", "TOOL-1",
+		       NULL);
 	check_decision(ONLINE, "host.bash", "{\"command\":\"curl https://x.org\"}", "NET-1",
 		       "domain x.org is outside the egress allowlist");
 	check_decision(UNPRIVILEGED, "host.bash", "{\"command\":\"ls\"}", "POL-9",
@@ -331,7 +344,8 @@ static void test_POL_8_RUN_7_what_is_granted(void **state)
 	struct iso_error err = {0};
 	char *text;
 	assert_int_equal(parse(WORKER, &policy, &err), 0);
-	assert_int_equal(iso_call_read("host.bash", "{\"command\":\"ls\",\"timeout\":5}", &call, &err), 0);
+	assert_int_equal(
+		iso_call_read("host.bash", "{\"command\":\"ls\",\"timeout\":5}", &call, &err), 0);
 	iso_evaluate(&policy, &call, "/w", &decision);
 	iso_evaluate(&policy, &call, "/w", &again);
 	assert_memory_equal(&decision, &again, sizeof(decision));
@@ -375,7 +389,8 @@ static void test_TOOL_2_the_list_holds_what_is_permitted(void **state)
 		{
 			const cJSON *schema = cJSON_GetObjectItem(tool, "inputSchema");
 			strcat(strcat(names, cJSON_GetObjectItem(tool, "name")->valuestring), " ");
-			assert_true(cJSON_IsFalse(cJSON_GetObjectItem(schema, "additionalProperties")));
+			assert_true(
+				cJSON_IsFalse(cJSON_GetObjectItem(schema, "additionalProperties")));
 			assert_true(cJSON_IsArray(cJSON_GetObjectItem(schema, "required")));
 		}
 		assert_string_equal(names, rows[i].names);

@@ -109,6 +109,11 @@ static int show_line(const char *line, size_t size, const struct filter *filter,
 	if (iso_json_parse("a line of the audit log", line, size, &root, err) < 0)
 		return -1;
 	const cJSON *record = cJSON_GetObjectItemCaseSensitive(root, "record");
+	if (record == NULL) {
+		cJSON_Delete(root);
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "show the audit log: a line of it is no record");
+	}
 	if (passes(filter, record))
 		printf("%6s  %s  %-16s  %-14s  %4s  %-20s  %s\n", text_of(record, "seq"),
 		       text_of(record, "time"), text_of(record, "tool"), text_of(record, "status"),

@@ -26,7 +26,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 2; i++) {
 		char *receipt = NULL;
 		int code;
-		if (iso_session_call(session, "host.bash", arguments, NULL, &receipt, &code, &err) == 0)
+		if (iso_session_call(session, "host.bash", arguments, NULL, &receipt, &code,
+				     &err) == 0)
 			puts(receipt);
 		free(receipt);
 	}

@@ -157,6 +157,21 @@ $(BUILD)/hosts/%: integration/hosts/%.c $(BUILD)/libisorun.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -pthread -o $@ $< $(BUILD)/libisorun.a $(LIBS)
 
+# Fuzzers (libFuzzer with ASan and UBSan, so clang's own), on the corpora in tests/fuzz/corpus.
+FUZZ_SECONDS ?= 60
+FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+FUZZED       := $(wildcard runner/base/*.c policy/*.c audit/*.c)
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZED)
+	@mkdir -p $(@D)
+	$(Q)clang $(CPPFLAGS) -O1 -g -std=gnu11 -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=all -o $@ $< $(FUZZED) $(LIBS)
+
+.PHONY: fuzz
+fuzz: $(FUZZERS)
+	tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
+
 .PHONY: deps unit integration test demo lint format clean help install check-programs
 deps:
 	.ci/deps
@@ -197,7 +212,10 @@ install: all
 	$(BUILD)/isorun completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/isorun
 	$(BUILD)/isorun completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_isorun
 	$(BUILD)/isorun completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/isorun.fish
-	install -D -m 644 docs/receipt.schema.json $(DESTDIR)$(PREFIX)/share/isorun/receipt.schema.json
+	install -D -m 644 docs/isorun-policy.5 $(DESTDIR)$(PREFIX)/share/man/man5/isorun-policy.5
+	install -d $(DESTDIR)$(PREFIX)/share/isorun/policies
+	install -m 644 docs/*.schema.json $(DESTDIR)$(PREFIX)/share/isorun
+	install -m 644 docs/policies/*.json $(DESTDIR)$(PREFIX)/share/isorun/policies
 
 clean:
 	rm -rf build
@@ -209,6 +227,7 @@ help:
 	@echo 'make test            set up, then all unit and integration tests'
 	@echo 'make unit            unit tests only'
 	@echo 'make integration     integration tests on this kernel only'
+	@echo 'make fuzz            the fuzzers, FUZZ_SECONDS=60 each'
 	@echo 'make lint            style, layers, headers, static analysis'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'
 	@echo 'MODE=asan|ubsan      build with a sanitizer, in build/asan or build/ubsan'

@@ -68,7 +68,7 @@ for _ in 1 2 3 4 5; do
   audit rotate "$base/turning"
 done
 wait $writers
-# shellcheck disable=SC2046
+# shellcheck disable=SC2046,SC2010,SC2012
 audit verify $(ls "$base"/turning.* | sort -t. -k3 -n) "$base/turning"
 is 'AUD-4 rotated under four writers: the chain holds over all files' "$? $(head -1 "$base/out" | cut -d, -f1)" '0 8005 records'
 

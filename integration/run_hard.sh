@@ -30,9 +30,7 @@ if [ -d /sys/fs/cgroup/freezer ]; then
   "$ISORUN" gc 2>/dev/null
   is 'T32 and gc removes the cgroup' "$(cgroups_left)" 0
 else
-  for dir in $(find /sys/fs/cgroup -type d -name "isorun-$pid-*"); do
-    echo 1 >"$dir/cgroup.freeze"
-  done
+  find /sys/fs/cgroup -type d -name "isorun-$pid-*" -exec sh -c 'echo 1 >"$0/cgroup.freeze"' {} \;
   wait $pid
   is 'T32 frozen processes are killed all the same' \
     "$? $(jq -c '[.status,.elapsed_ms < 12000]' <"$base/receipt")" '124 ["timed_out",true]'
@@ -54,7 +52,6 @@ at_most 'T52 at the limit' "$(field .usage.memory_peak_bytes)" 50331648
 
 # T53: a parent with a lower limit than the run's own.
 if [ "$(id -u)" = 0 ]; then
-  parents=
   if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
     parent=/sys/fs/cgroup/isotest-parent
     mkdir "$parent"

@@ -215,7 +215,7 @@ if command -v strace >/dev/null; then
   is 'TOOL-6 killed at every system call: never a mixture' "$mixtures" 0
   at_least 'TOOL-6 which were many' "$kills" 60
   call filesystem.write '{"path": "after", "text": "x"}'
-  is 'TOOL-5 the next writer leaves no temporary file of a killed one' "$(ls -A | grep -c isorun-write)" 0
+  is 'TOOL-5 the next writer leaves no temporary file of a killed one' "$(find . -name '.isorun-write*' | wc -l)" 0
 else
   [ "$KERNEL" = vm ] || skip 'TOOL-6 killed at every system call' 'there is no strace'
 fi
@@ -263,7 +263,7 @@ call shell.exec '{"command": "count"}' --call-id one $state
 first=$receipt
 # shellcheck disable=SC2086
 call shell.exec '{"command": "count"}' --call-id one $state
-is 'RCPT-2 the same id and call: the first receipt, nothing runs again' "$code $(cat runs | wc -l) $receipt" "0 1 $first"
+is 'RCPT-2 the same id and call: the first receipt, nothing runs again' "$code $(wc -l <runs) $receipt" "0 1 $first"
 # shellcheck disable=SC2086
 call filesystem.read '{"path": "file"}' --call-id one $state
 is 'RCPT-2 the same id and another call' "$code $error" '125 Invalid: Idempotency key reused for different operation'
@@ -273,7 +273,7 @@ for writer in 1 2 3 4 5 6 7 8; do
     >"$base/two.$writer" &
 done
 wait
-is 'RCPT-2 concurrent duplicates run once' "$(cat runs | wc -l) $(sort -u "$base"/two.* | wc -l)" '2 1'
+is 'RCPT-2 concurrent duplicates run once' "$(wc -l <runs) $(sort -u "$base"/two.* | wc -l)" '2 1'
 # shellcheck disable=SC2086
 "$ISORUN" exec --policy "$base/policy.json" --tool shell.exec --args '{"command": "count"}' --call-id three $state >/dev/null &
 pid=$!
@@ -283,7 +283,7 @@ wait $pid 2>/dev/null
 # shellcheck disable=SC2086
 call shell.exec '{"command": "count"}' --call-id three $state
 contains 'RCPT-2 a call that was interrupted is not run again' "$error" 'was interrupted'
-is 'RCPT-2 and its command did not run twice' "$(cat runs | wc -l)" 3
+is 'RCPT-2 and its command did not run twice' "$(wc -l <runs)" 3
 sleep 2.2
 "$ISORUN" gc 2>/dev/null
 
@@ -371,6 +371,7 @@ if command -v git >/dev/null; then
   git_as worktree add -q wt
   call git.diff '{}'
   contains 'TOOL-8 a submodule that moved is shown' "$output" '+Subproject commit'
+  workspace_saved=$workspace
   workspace=$workspace/wt policy '"permissions": ["READ", "EXECUTE"]'
   call git.diff '{}'
   is 'TOOL-8 a worktree whose repository is outside of the root is refused' "$code" 128

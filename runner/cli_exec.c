@@ -17,6 +17,7 @@
 #include "runner/cli.h"
 #include "runner/cli_signals.h"
 #include "runner/cli_words.h"
+#include "runner/receipt.h"
 
 #define ARGUMENTS_MAX ((size_t)1 << 20)
 
@@ -56,6 +57,22 @@ static int read_arguments(struct tool_call *call, char **ret_text, struct iso_er
 	return 0;
 }
 
+/* A call that no session could take has a receipt all the same (RCPT-1). */
+static int refuse(const struct iso_error *reason)
+{
+	struct iso_error err = {0};
+	iso_result *result = NULL;
+	ISO_AUTO_FREE char *receipt = NULL;
+	cli_print_error(reason);
+	if (iso_result_new_refused(reason, &result, &err) == 0) {
+		result->tool = "unknown";
+		if (iso_result_receipt(result, &receipt, &err) == 0)
+			(void)cli_print_line(receipt); /* it prints its own message */
+	}
+	iso_result_free(result);
+	return CLI_EXIT_FAILED;
+}
+
 static int call_tool(struct tool_call *call)
 {
 	struct iso_error err = {0};
@@ -67,7 +84,7 @@ static int call_tool(struct tool_call *call)
 	call->options.cancel_fd = cancel_fd;
 	if (cancel_fd < 0 || read_arguments(call, &read, &err) < 0 ||
 	    iso_session_new(&call->options, &session, &err) < 0)
-		return fail(&err);
+		return call->list ? fail(&err) : refuse(&err);
 	int status = call->list ? iso_session_tools(session, &receipt, &err)
 				: iso_session_call(session, call->tool, call->arguments,
 						   call->call_id, &receipt, &exit_code, &err);
@@ -136,14 +153,11 @@ static int print_bash_arguments(const char *command, const char *timeout, const 
 	if (workdir != NULL)
 		iso_json_add_text(&json, root, "workdir", workdir);
 	if (timeout != NULL) {
-		if (iso_parse_duration(timeout, &timeout_ms) < 0) {
-			cJSON_Delete(root);
-			return iso_error_set(err, ISO_ERR_INVALID, 0,
-					     "read option --timeout \"%s\": a positive duration "
-					     "such as 90, 1.5s or 10m is needed",
-					     timeout);
-		}
-		iso_json_add_thousandths(&json, root, "timeout", (int64_t)timeout_ms);
+		/* What is no duration goes on as it is: its refusal has a receipt. */
+		if (iso_parse_duration(timeout, &timeout_ms) < 0)
+			iso_json_add_text(&json, root, "timeout", timeout);
+		else
+			iso_json_add_thousandths(&json, root, "timeout", (int64_t)timeout_ms);
 	}
 	return iso_json_end(&json, root, ret_json, err);
 }

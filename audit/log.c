@@ -97,7 +97,8 @@ static void unlock(const struct iso_audit_log *log)
 /* Read the head from the last whole line; what stands behind that is cut off. */
 static int read_head(struct iso_audit_log *log, off_t size, off_t *ret_end, struct iso_error *err)
 {
-	size_t wanted = size < 2 * ISO_AUDIT_LINE_MAX ? (size_t)size : 2 * ISO_AUDIT_LINE_MAX;
+	size_t wanted =
+		(size_t)size < 2 * ISO_AUDIT_LINE_MAX ? (size_t)size : 2 * ISO_AUDIT_LINE_MAX;
 	ISO_AUTO_FREE char *tail = malloc(wanted + 1);
 	if (tail == NULL)
 		return iso_error_nomem(err);
@@ -203,9 +204,9 @@ int iso_audit_log_reserve(struct iso_audit_log *log, struct iso_error *err)
 	if (lock(log, err) < 0)
 		return -1;
 	int status = 0;
-	if (fstat(log->fd, &st) < 0 ||
-	    (fallocate(log->fd, FALLOC_FL_KEEP_SIZE, st.st_size, 2 * ISO_AUDIT_LINE_MAX) < 0 &&
-	     errno != EOPNOTSUPP))
+	if (fstat(log->fd, &st) < 0 || (fallocate(log->fd, FALLOC_FL_KEEP_SIZE, st.st_size,
+						  (off_t)(2 * ISO_AUDIT_LINE_MAX)) < 0 &&
+					errno != EOPNOTSUPP))
 		status = fail(log, errno, "reserve room in", err);
 	unlock(log);
 	return status;

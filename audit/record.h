@@ -19,7 +19,7 @@
 #include "runner/base/digest.h"
 #include "runner/isorun.h"
 
-#define ISO_AUDIT_LINE_MAX 16384 /* with its newline */
+#define ISO_AUDIT_LINE_MAX ((size_t)16384) /* with its newline */
 
 /* What a line records. Strings are borrowed; NULL where unknown. Arguments and output never are. */
 struct iso_audit_event {

@@ -32,8 +32,8 @@ int iso_audit_verify(const char *const *paths, size_t path_count, const struct i
 		     struct iso_audit_verdict *ret_verdict, struct iso_error *err);
 
 /*
- * A signed checkpoint of `head`, in the form of a C2SP signed note: three lines (`origin`, the number
- * of the last line, its hash in base64), an empty one, and the signature. The caller frees.
+ * A signed checkpoint of `head`, in the form of a C2SP signed note: three lines (`origin`, the
+ * number of the last line, its hash in base64), an empty one, and the signature. The caller frees.
  */
 int iso_audit_checkpoint_print(const char *origin, const struct iso_audit_head *head,
 			       const struct iso_audit_key *key, char **ret_text,

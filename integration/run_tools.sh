@@ -145,7 +145,7 @@ if [ "$(id -u)" = 0 ]; then
   printf old >small/file
   head -c 40000 /dev/zero | tr '\0' x >small/filler
   call filesystem.write "{\"path\": \"small/file\", \"expected_sha256\": \"$(sum small/file)\", \"text\": \"$(printf '%060000d' 0)\"}"
-  is 'TOOL-5 a full disk' "$code $(cat small/file) $(ls -A small | tr '\n' ' ')" '125 old file filler '
+  is 'TOOL-5 a full disk' "$code $(cat small/file) $(find small -type f | sort | tr '\n' ' ')" '125 old small/file small/filler '
   contains 'TOOL-5 a full disk: and it is said' "$error" 'No space left on device'
   umount small
 fi
@@ -199,7 +199,8 @@ if command -v strace >/dev/null; then
   arguments="{\"path\": \"victim\", \"text\": \"new-content\", \"expected_sha256\": \"$(sum victim)\"}"
   strace -qq -o "$base/trace" "$ISORUN" exec --policy "$base/policy.json" --tool filesystem.write --args "$arguments" >/dev/null
   mixtures=0 kills=0
-  for name in $(sed -n 's/^\([a-z0-9_]*\)(.*/\1/p' "$base/trace" | grep -vx -e exit_group -e execve | sort -u); do
+  sed -n 's/^\([a-z0-9_]*\)(.*/\1/p' "$base/trace" | grep -vx -e exit_group -e execve | sort -u >"$base/names"
+  while read -r name; do
     step=1
     while [ $step -le "$(grep -c "^$name(" "$base/trace")" ]; do
       printf old-content >victim
@@ -211,7 +212,7 @@ if command -v strace >/dev/null; then
       esac
       step=$((step + 1)) kills=$((kills + 1))
     done
-  done
+  done <"$base/names"
   is 'TOOL-6 killed at every system call: never a mixture' "$mixtures" 0
   at_least 'TOOL-6 which were many' "$kills" 60
   call filesystem.write '{"path": "after", "text": "x"}'
@@ -227,8 +228,8 @@ policy '"permissions": ["EXECUTE"], "timeout_seconds": 2, "output_limit": 10, "c
   "sleep": ["sleep", "60"], "quoted": ["printf", "%s|", "a b", "$HOME", "*", "-x"],
   "write": ["sh", "-c", "echo x >made"], "missing": ["no-such-program"], "orphan": ["sh", "-c", "sleep 60 & echo hi"]}'
 call shell.exec '{"command": "both"}'
-is 'TOOL-7 RUN-8 both streams as one; the exit code' "$code $(field .status) $error $(echo $output)" \
-  '3 failed CommandFailed: Command exited 3 out err'
+is 'TOOL-7 RUN-8 both streams as one; the exit code' "$code $(field .status) $error $(echo "$output" | tr '\n' ' ')" \
+  '3 failed CommandFailed: Command exited 3 out err '
 call shell.exec '{"command": "long"}'
 is 'RUN-5 the first output_limit bytes' "$output $(field .truncated)" '0123456789 true'
 is 'TOOL-3 and the digest of all of it' "$(field .output_sha256)" "$(echo 0123456789abcdef | sha256sum | cut -c1-64)"

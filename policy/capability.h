@@ -1,6 +1,6 @@
 /*
- * One-shot capabilities for host.bash (CAP): what the worker asks an authority to authorise, and the
- * local check of what it answers. Pure: the wire is runner's, the clock is given.
+ * One-shot capabilities for host.bash (CAP): what the worker asks an authority to authorise, and
+ * the local check of what it answers. Pure: the wire is runner's, the clock is given.
  */
 #ifndef ISORUN_POLICY_CAPABILITY_H
 #define ISORUN_POLICY_CAPABILITY_H
@@ -64,7 +64,9 @@ struct iso_replay_window {
 	size_t count;
 };
 
-/* Mark `token` used: 0, or -1 with ISO_ERR_DENIED "host capability token replayed"; ISO_ERR_NOMEM. */
+/*
+ * Mark `token` used: 0, or -1 with ISO_ERR_DENIED "host capability token replayed"; ISO_ERR_NOMEM.
+ */
 int iso_replay_mark(struct iso_replay_window *window, const char *token, struct iso_error *err);
 void iso_replay_done(struct iso_replay_window *window);
 

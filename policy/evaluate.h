@@ -1,6 +1,6 @@
 /*
- * The decision on a request: a pure function of policy and request (POL-8). What only the file system
- * or the authority can tell (PATH-2, CAP) is asked for where the tool runs.
+ * The decision on a request: a pure function of policy and request (POL-8). What only the file
+ * system or the authority can tell (PATH-2, CAP) is asked for where the tool runs.
  */
 #ifndef ISORUN_POLICY_EVALUATE_H
 #define ISORUN_POLICY_EVALUATE_H

@@ -1,4 +1,6 @@
-/* Places are compared lexically, against the working directory as far as the line lets it be known. */
+/*
+ * Places are compared lexically, against the working directory as far as the line lets it be known.
+ */
 #include "policy/shell_scene.h"
 
 #include <fnmatch.h>

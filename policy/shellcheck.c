@@ -1,6 +1,7 @@
 /*
  * Rules look at one simple command, with quotes removed and the line's own variables put in, and at
- * the pipeline it stands in. Each is a function in a table; the first that objects gives the reason.
+ * the pipeline it stands in. Each is a function in a table; the first that objects gives the
+ * reason.
  */
 #include "policy/shellcheck.h"
 

@@ -1,7 +1,7 @@
 /*
  * A small shell lexer. It knows quoting, variables that the line itself sets, substitutions, brace
- * lists, redirections and here-documents; it does not know what is on the host. Where the real shell
- * would do something else, the sandbox still holds: this is for verdicts by words only.
+ * lists, redirections and here-documents; it does not know what is on the host. Where the real
+ * shell would do something else, the sandbox still holds: this is for verdicts by words only.
  */
 #include "policy/words.h"
 
@@ -129,7 +129,7 @@ static const char *find_closing(const struct reader *reader)
 		if (*at == '\\' && quote != '\'' && at + 1 < reader->end)
 			at++;
 		else if (quote != '\0')
-			quote = *at == quote ? '\0' : quote;
+			quote = (char)(*at == quote ? '\0' : quote);
 		else if (*at == '\'' || *at == '"')
 			quote = *at;
 		else if (*at == '(')

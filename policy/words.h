@@ -1,6 +1,6 @@
 /*
- * A command line taken apart as a shell would, as far as that can be done without running it: simple
- * commands with their words, quotes removed. For the static verdicts only.
+ * A command line taken apart as a shell would, as far as that can be done without running it:
+ * simple commands with their words, quotes removed. For the static verdicts only.
  */
 #ifndef ISORUN_POLICY_WORDS_H
 #define ISORUN_POLICY_WORDS_H

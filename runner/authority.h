@@ -48,8 +48,8 @@ struct iso_authority {
 };
 
 /*
- * Ask. `params` is JSON text. Errors: ISO_ERR_DENIED "host authorization unavailable; …" whenever no
- * well-formed answer comes within 10 s; ISO_ERR_NOMEM.
+ * Ask. `params` is JSON text. Errors: ISO_ERR_DENIED "host authorization unavailable; …" whenever
+ * no well-formed answer comes within 10 s; ISO_ERR_NOMEM.
  */
 int iso_authority_ask(const struct iso_authority *authority, const char *method, const char *params,
 		      cJSON **ret_result, struct iso_error *err);

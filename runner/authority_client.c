@@ -1,4 +1,6 @@
-/* One request, one connection, newline-delimited JSON-RPC 2.0. Whatever goes wrong, nothing runs. */
+/*
+ * One request, one connection, newline-delimited JSON-RPC 2.0. Whatever goes wrong, nothing runs.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -66,11 +68,11 @@ static bool send_all(int fd, const char *text, int64_t deadline_ns)
 		if (count > 0) {
 			text += count;
 			size -= (size_t)count;
-		} else if (count < 0 && errno != EAGAIN && errno != EINTR) {
-			return false;
-		} else if (!wait_for(fd, POLLOUT, deadline_ns)) {
-			return false;
+			continue;
 		}
+		bool busy = count == 0 || errno == EAGAIN || errno == EINTR;
+		if (!busy || !wait_for(fd, POLLOUT, deadline_ns))
+			return false;
 	}
 	return true;
 }

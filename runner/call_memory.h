@@ -1,7 +1,7 @@
 /*
- * The memory of call ids (RCPT-2): the first call with an id runs, later ones get its receipt, those
- * at the same time wait for it. In this process always; in a directory, among processes and across
- * restarts, when there is one.
+ * The memory of call ids (RCPT-2): the first call with an id runs, later ones get its receipt,
+ * those at the same time wait for it. In this process always; in a directory, among processes and
+ * across restarts, when there is one.
  */
 #ifndef ISORUN_RUNNER_CALL_MEMORY_H
 #define ISORUN_RUNNER_CALL_MEMORY_H
@@ -43,21 +43,23 @@ struct iso_call_ticket {
 };
 
 /*
- * Begin a call: returns 1 when it is to run (then iso_call_memory_end must follow), 0 with the first
- * receipt, which the caller frees, when it has run. May wait for another one.
+ * Begin a call: returns 1 when it is to run (then iso_call_memory_end must follow), 0 with the
+ * first receipt, which the caller frees, when it has run. May wait for another one.
  *
  * call_id    or NULL
  * canonical  the call's canonical text
  *
- * Errors: -1 with ISO_ERR_INVALID "Idempotency key reused for different operation", or an id that is
- * too long; ISO_ERR_DENIED: the first one was interrupted, its outcome is not known; ISO_ERR_SYSTEM,
- * ISO_ERR_NOMEM.
+ * Errors: -1 with ISO_ERR_INVALID "Idempotency key reused for different operation", or an id that
+ * is too long; ISO_ERR_DENIED: the first one was interrupted, its outcome is not known;
+ * ISO_ERR_SYSTEM, ISO_ERR_NOMEM.
  */
 int iso_call_memory_begin(struct iso_call_memory *memory, const char *call_id,
 			  const char *canonical, struct iso_call_ticket *ret_ticket,
 			  char **ret_receipt, int *ret_exit_code, struct iso_error *err);
 
-/* End a call with its receipt. A receipt that cannot be kept on disk is an error of the next call. */
+/*
+ * End a call with its receipt. A receipt that cannot be kept on disk is an error of the next call.
+ */
 void iso_call_memory_end(struct iso_call_memory *memory, struct iso_call_ticket *ticket,
 			 const char *receipt, int exit_code);
 

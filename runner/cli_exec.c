@@ -38,14 +38,12 @@ static int fail(const struct iso_error *err)
 static int read_arguments(struct tool_call *call, char **ret_text, struct iso_error *err)
 {
 	size_t size;
-	int fd = STDIN_FILENO;
-	if (call->arguments == NULL)
+	if (call->arguments == NULL ||
+	    (strcmp(call->arguments, "-") != 0 && call->arguments[0] != '@'))
 		return 0;
-	if (strcmp(call->arguments, "-") != 0 && call->arguments[0] != '@')
-		return 0;
-	ISO_AUTO_CLOSE int opened = -1;
-	if (call->arguments[0] == '@')
-		fd = opened = open(call->arguments + 1, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	ISO_AUTO_CLOSE int fd = call->arguments[0] == '@'
+					? open(call->arguments + 1, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+					: fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (fd < 0 || iso_fd_read_all(fd, ARGUMENTS_MAX, ret_text, &size) < 0)
 		return iso_error_set(err, ISO_ERR_INVALID, errno, "read the arguments from \"%s\"",
 				     call->arguments);

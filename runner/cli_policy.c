@@ -1,4 +1,7 @@
-/* Limits take the smaller value; what has no order (mounts, roots, capabilities) must be in the policy. */
+/*
+ * Limits take the smaller value; what has no order (mounts, roots, capabilities) must be in the
+ * policy.
+ */
 #include "runner/cli_policy.h"
 
 #include <stdlib.h>

@@ -238,8 +238,8 @@ int iso_gc(uint64_t *ret_removed, struct iso_error *err);
 int iso_doctor(char **ret_json, bool *ret_usable, struct iso_error *err);
 
 /*
- * Tool calls under a policy (`isorun exec`, `isorun bash`). A session holds what many calls share: the
- * policy, the audit log, the memory of call ids. Thread-safe: calls run at the same time.
+ * Tool calls under a policy (`isorun exec`, `isorun bash`). A session holds what many calls share:
+ * the policy, the audit log, the memory of call ids. Thread-safe: calls run at the same time.
  */
 typedef struct iso_session iso_session;
 
@@ -266,15 +266,15 @@ int iso_session_new(const struct iso_session_options *options, iso_session **ret
 void iso_session_free(iso_session *session);
 
 /*
- * Call a tool. Every call, also a refused one, ends in one receipt and, where there is a log, in one
- * line of it.
+ * Call a tool. Every call, also a refused one, ends in one receipt and, where there is a log, in
+ * one line of it.
  *
  * arguments  JSON text of an object, or NULL
  * call_id    the same id with the same call returns the first receipt and runs nothing again;
- *	      NULL: none
+ * 	      NULL: none
  *
- * Returns 0 with the receipt as JSON text that the caller frees, and the exit code that `isorun exec`
- * has for it; -1 only when not even a receipt could be made.
+ * Returns 0 with the receipt as JSON text that the caller frees, and the exit code that `isorun
+ * exec` has for it; -1 only when not even a receipt could be made.
  */
 int iso_session_call(iso_session *session, const char *tool, const char *arguments,
 		     const char *call_id, char **ret_receipt, int *ret_exit_code,

@@ -48,8 +48,10 @@ int iso_session_execute(iso_session *session, bool workspace_write, struct iso_r
 int iso_session_refuse(const struct iso_error *reason, iso_result **ret_result,
 		       struct iso_error *err);
 
-/* The directory in which host.bash is to run, canonical: the caller frees. ISO_ERR_DENIED outside of
- * the root, ISO_ERR_INVALID. */
+/*
+ * The directory in which host.bash is to run, canonical: the caller frees. ISO_ERR_DENIED outside
+ * of the root, ISO_ERR_INVALID.
+ */
 int iso_session_workdir(const iso_session *session, const char *workdir, char **ret_path,
 			struct iso_error *err);
 

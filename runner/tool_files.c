@@ -1,8 +1,8 @@
 /*
- * Writers lock the directory that holds the file, so that compare and swap are one step among all of
- * them. The new content is whole and on disk before it takes the name: first as a file without a name,
- * which a crash leaves nothing of, then by a link (a new file) or by a link and a rename. Between
- * those two a crash can leave a file that the next writer in that directory removes.
+ * Writers lock the directory that holds the file, so that compare and swap are one step among all
+ * of them. The new content is whole and on disk before it takes the name: first as a file without a
+ * name, which a crash leaves nothing of, then by a link (a new file) or by a link and a rename.
+ * Between those two a crash can leave a file that the next writer in that directory removes.
  */
 #include "runner/tool_files.h"
 
@@ -298,8 +298,10 @@ static int print_written(const char *path, const char *text, struct iso_text *re
 	return 0;
 }
 
-/* A link at the end of the path is followed when it leads to a file beneath the root: then that file
- * is the one to write. */
+/*
+ * A link at the end of the path is followed when it leads to a file beneath the root: then that
+ * file is the one to write.
+ */
 static int resolve_target(const struct iso_workspace *workspace, const char *path,
 			  struct iso_place *ret_target, struct iso_error *err)
 {

@@ -1,7 +1,7 @@
 /*
  * The file tools (TOOL-3 to TOOL-6), on the host, by descriptors only. Each result is text that the
- * caller frees. Errors: ISO_ERR_DENIED, ISO_ERR_INVALID and ISO_ERR_SYSTEM with the sentences of the
- * rules; ISO_ERR_NOMEM.
+ * caller frees. Errors: ISO_ERR_DENIED, ISO_ERR_INVALID and ISO_ERR_SYSTEM with the sentences of
+ * the rules; ISO_ERR_NOMEM.
  */
 #ifndef ISORUN_RUNNER_TOOL_FILES_H
 #define ISORUN_RUNNER_TOOL_FILES_H

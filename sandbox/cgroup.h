@@ -61,7 +61,8 @@ struct iso_cgroup_usage {
 /*
  * Find where cgroups can be created. When this process is alone in its cgroup, or systemd has
  * delegated that, it moves itself, and whoever else is in a delegated one, into a leaf below (a
- * cgroup with members cannot have controllers for its children); iso_cgroup_site_done moves it back.
+ * cgroup with members cannot have controllers for its children); iso_cgroup_site_done moves it
+ * back.
  *
  * Errors: ISO_ERR_UNSUPPORTED with the remedy in the hint; ISO_ERR_SYSTEM; ISO_ERR_NOMEM.
  */

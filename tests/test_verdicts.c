@@ -1,6 +1,6 @@
 /*
- * The static verdicts on command lines, from tables that reviewers extend: tests/data/shell_lines.txt
- * (SHELL-1) and tests/data/egress_lines.txt (NET-1).
+ * The static verdicts on command lines, from tables that reviewers extend:
+ * tests/data/shell_lines.txt (SHELL-1) and tests/data/egress_lines.txt (NET-1).
  */
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
 /*
- * Many processes append to one audit log: host_append LOG PROCESSES RECORDS [KEY]. Each waits for the
- * others before it begins. Lines are not flushed one by one: the chain is what is tried.
+ * Many processes append to one audit log: host_append LOG PROCESSES RECORDS [KEY]. Each waits for
+ * the others before it begins. Lines are not flushed one by one: the chain is what is tried.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * An attacker who swaps what a name means as fast as can be:
- *	probe_swap NAME CANARY MILLISECONDS
- * NAME in the current directory becomes, by turns, a regular file, a link to CANARY (absolute), a link
- * to it through "..", a FIFO, a directory, a link to a directory, nothing.
+ * 	probe_swap NAME CANARY MILLISECONDS
+ * NAME in the current directory becomes, by turns, a regular file, a link to CANARY (absolute), a
+ * link to it through "..", a FIFO, a directory, a link to a directory, nothing.
  */
 #include <fcntl.h>
 #include <stdio.h>

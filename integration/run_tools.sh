@@ -362,6 +362,18 @@ if command -v git >/dev/null; then
   echo more >>plain
   call git.diff '{}'
   contains 'TOOL-8 a .git file that stays inside works' "$output" '+more'
+  # A linked worktree whose repository lies in it.
+  rm -rf ./* .git
+  git_as init -q --bare store.git
+  git clone -q store.git seed 2>/dev/null
+  (cd seed && echo one >f && git add f && git_as commit -qm one && git push -q origin HEAD:main)
+  git --git-dir=store.git worktree add -q "$base/wt" main 2>/dev/null
+  mv "$base/wt/.git" "$base/wt/f" .
+  echo "$workspace/.git" >store.git/worktrees/wt/gitdir
+  echo two >>f
+  call git.diff '{}'
+  contains 'TOOL-8 a worktree of a repository in the workspace works' "$output" '+two'
+
   rm -rf ./* .git
   git_as init -q .
   echo one >f && git add f && git_as commit -qm one

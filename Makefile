@@ -168,6 +168,11 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZED)
 	$(Q)clang $(CPPFLAGS) -O1 -g -std=gnu11 -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=all -o $@ $< $(FUZZED) $(LIBS)
 
+# isorun killed and refused at every system call that it makes; minutes.
+.PHONY: torture
+torture: check-programs
+	TORTURE=full integration/run_all $(BUILD) integration/run_torture.sh
+
 .PHONY: fuzz
 fuzz: $(FUZZERS)
 	tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
@@ -227,6 +232,7 @@ help:
 	@echo 'make test            set up, then all unit and integration tests'
 	@echo 'make unit            unit tests only'
 	@echo 'make integration     integration tests on this kernel only'
+	@echo 'make torture         kill and refuse isorun at every system call'
 	@echo 'make fuzz            the fuzzers, FUZZ_SECONDS=60 each'
 	@echo 'make lint            style, layers, headers, static analysis'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'

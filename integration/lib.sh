@@ -104,7 +104,8 @@ cgroups_left() {
   find /sys/fs/cgroup -name 'isorun-*' 2>/dev/null | wc -l
 }
 processes_left() {
-  pgrep -c -x isorun-init || true # whose end the kernel makes the end of all others
+  # Its end the kernel makes the end of all others; as a zombie it only waits for who adopted it.
+  ps -C isorun-init -o stat= | grep -vc '^Z' || true
 }
 mounts_before=$(wc -l </proc/self/mountinfo)
 

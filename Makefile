@@ -168,6 +168,17 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZED)
 	$(Q)clang $(CPPFLAGS) -O1 -g -std=gnu11 -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=all -o $@ $< $(FUZZED) $(LIBS)
 
+# The peers that can be had are installed first; BENCH=--quick for a look.
+$(BUILD)/bench/launcher: integration/bench/launcher.c $(BUILD)/libisorun.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -pthread -o $@ $< $(BUILD)/libisorun.a $(LIBS)
+
+.PHONY: bench
+bench: deps
+	$(MAKE) check-programs $(BUILD)/bench/launcher
+	.ci/bench_peers
+	integration/bench/run $(BUILD) $(BENCH)
+
 # isorun killed and refused at every system call that it makes; minutes.
 .PHONY: torture
 torture: check-programs
@@ -232,6 +243,7 @@ help:
 	@echo 'make test            set up, then all unit and integration tests'
 	@echo 'make unit            unit tests only'
 	@echo 'make integration     integration tests on this kernel only'
+	@echo 'make bench           measured against peers, interleaved; JSON and a chart'
 	@echo 'make torture         kill and refuse isorun at every system call'
 	@echo 'make fuzz            the fuzzers, FUZZ_SECONDS=60 each'
 	@echo 'make lint            style, layers, headers, static analysis'

@@ -118,7 +118,8 @@ if [ "$(id -u)" = 0 ]; then
   umount "$base/small"
   "$ISORUN" run --policy "$base/required.json" -- true 2>"$base/err"
   is 'AUD-4 audit required, and no log is named: nothing runs' "$? $(grep -c 'Audit is required' "$base/err")" '125 1'
-  "$ISORUN" run --audit "$workspace/log" --policy "$base/policy.json" -- true 2>/dev/null
+  "$ISORUN" run --audit "$workspace/log" -- touch ran 2>/dev/null
+  is 'POL-1 run: a log in the workspace is refused' "$? $(ls ran 2>/dev/null)" '125 '
 fi
 "$ISORUN" exec --policy "$base/policy.json" --audit "$workspace/log" --tool git.diff >"$base/out" 2>"$base/err"
 is 'POL-1 a log in the workspace is refused: a command could write it' "$? $(grep -c 'lies in the workspace' "$base/err")" '125 1'

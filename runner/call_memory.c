@@ -235,28 +235,32 @@ int iso_call_memory_begin(struct iso_call_memory *memory, const char *call_id,
 	return status;
 }
 
+/* Without a receipt there the call counts as interrupted, which is safe. */
+static void write_receipt(int fd, const char *receipt, int exit_code)
+{
+	char line[16];
+	snprintf(line, sizeof(line), "%d\n", exit_code);
+	if (iso_fd_write_all(fd, line, strlen(line)) == 0 &&
+	    iso_fd_write_all(fd, receipt, strlen(receipt)) == 0 &&
+	    iso_fd_write_all(fd, "\n", 1) == 0)
+		(void)fdatasync(fd); /* the next reader says what is missing */
+}
+
 void iso_call_memory_end(struct iso_call_memory *memory, struct iso_call_ticket *ticket,
 			 const char *receipt, int exit_code)
 {
-	char line[16];
 	if (ticket->id[0] == '\0')
 		return;
-	if (ticket->fd >= 0) {
-		snprintf(line, sizeof(line), "%d\n", exit_code);
-		/* Without a receipt there the call counts as interrupted, which is safe. */
-		if (iso_fd_write_all(ticket->fd, line, strlen(line)) == 0 &&
-		    iso_fd_write_all(ticket->fd, receipt, strlen(receipt)) == 0 &&
-		    iso_fd_write_all(ticket->fd, "\n", 1) == 0)
-			(void)fdatasync(ticket->fd);
-		ticket->fd = iso_fd_close(ticket->fd);
-	}
+	if (ticket->fd >= 0 && receipt != NULL)
+		write_receipt(ticket->fd, receipt, exit_code);
+	ticket->fd = iso_fd_close(ticket->fd);
 	pthread_mutex_lock(&memory->lock);
 	struct iso_remembered *known = find(memory, ticket->id);
 	if (known != NULL) {
 		known->exit_code = exit_code;
-		known->receipt = strdup(receipt);
+		known->receipt = receipt != NULL ? strdup(receipt) : NULL;
 		if (known->receipt == NULL)
-			known->id[0] = '\0'; /* forgotten, for want of memory */
+			known->id[0] = '\0'; /* forgotten */
 	}
 	pthread_cond_broadcast(&memory->finished);
 	pthread_mutex_unlock(&memory->lock);

@@ -57,9 +57,7 @@ int iso_call_memory_begin(struct iso_call_memory *memory, const char *call_id,
 			  const char *canonical, struct iso_call_ticket *ret_ticket,
 			  char **ret_receipt, int *ret_exit_code, struct iso_error *err);
 
-/*
- * End a call with its receipt. A receipt that cannot be kept on disk is an error of the next call.
- */
+/* End a call with its receipt; NULL: none could be made, and the call is forgotten here. */
 void iso_call_memory_end(struct iso_call_memory *memory, struct iso_call_ticket *ticket,
 			 const char *receipt, int exit_code);
 

@@ -26,6 +26,7 @@
 #include "runner/cli_status.h"
 #include "runner/cli_terminal.h"
 #include "runner/operator_file.h"
+#include "runner/plan_build.h"
 #include "runner/receipt.h"
 
 #define KEY_FILE_MAX 4096
@@ -183,6 +184,20 @@ struct ends {
 	const char *policy_sha256; /* borrowed; NULL: no policy */
 };
 
+/* A command that could write the log would write what it likes. */
+static int check_log_place(const struct cli_run *run, struct iso_error *err)
+{
+	const char *workspace = run->request.workspace != NULL ? run->request.workspace : ".";
+	ISO_CLEANUP(iso_named_path_done) struct iso_named_path log = {.fd = -1};
+	ISO_CLEANUP(iso_named_path_done) struct iso_named_path place = {.fd = -1};
+	if (iso_named_path_open(run->audit, "the audit log", &log, err) < 0)
+		return -1;
+	if (iso_named_path_open(workspace, "the workspace", &place, NULL) < 0)
+		return 0; /* the run itself will say so */
+	const struct iso_operator_file file = {.path = log.path};
+	return iso_operator_file_check_place(&file, "the audit log", place.path, err);
+}
+
 static int open_log(const struct cli_run *run, struct ends *ends, struct iso_error *err)
 {
 	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
@@ -203,7 +218,7 @@ static int open_log(const struct cli_run *run, struct ends *ends, struct iso_err
 			       err) < 0)
 		return -1;
 	ends->has_log = true;
-	return 0;
+	return check_log_place(run, err);
 }
 
 /* AUD-4: with a policy that requires it, nothing runs that cannot be recorded. */

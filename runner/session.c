@@ -384,8 +384,7 @@ int iso_session_call(iso_session *session, const char *tool, const char *argumen
 				err);
 	iso_result_free(result);
 	if (reason.code == ISO_OK)
-		iso_call_memory_end(&session->memory, &ticket, receipt != NULL ? receipt : "",
-				    exit_code);
+		iso_call_memory_end(&session->memory, &ticket, receipt, exit_code);
 	if (status < 0)
 		return -1;
 	*ret_receipt = receipt;

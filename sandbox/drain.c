@@ -33,6 +33,7 @@ int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, 
 		.buffer = malloc(BUFFER_SIZE),
 	};
 	if (stream.read_fd < 0 || stream.write_fd < 0 || stream.buffer == NULL ||
+	    iso_outlet_init(&stream.outlet, outlet_fd) < 0 ||
 	    fcntl(stream.read_fd, F_SETFL, O_NONBLOCK) < 0 ||
 	    (owner_uid >= 0 && fchown(stream.write_fd, (uid_t)owner_uid, (gid_t)owner_gid) < 0)) {
 		int saved = errno;
@@ -41,7 +42,6 @@ int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, 
 	}
 	/* Only speed: an ordinary user may have used up the share of pipe pages. */
 	(void)fcntl(stream.read_fd, F_SETPIPE_SZ, PIPE_SIZE);
-	iso_outlet_init(&stream.outlet, outlet_fd);
 	sha256_init(&stream.sha256);
 	iso_retain_init(&stream.retain, keep, capture ? limit_bytes : 0);
 	*ret_stream = stream;

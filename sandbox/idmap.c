@@ -30,8 +30,11 @@
 /* The namespace's first process: raw calls only, see sandbox/child.c. */
 static void __attribute__((noreturn)) wait_for_parent(const void *argument)
 {
-	struct pollfd parent = {.fd = (int)(intptr_t)argument, .events = POLLIN};
-	(void)iso_raw3(SYS_poll, ISO_ARG(&parent), 1, -1);
+	struct pollfd parent = {.fd = 0, .events = POLLIN};
+	/* Should it live longer than meant, it must not keep the ends of any pipe open. */
+	if (iso_raw3(SYS_dup3, (long)(intptr_t)argument, 0, 0) == 0 &&
+	    iso_raw3(SYS_close_range, 1, ~0U, 0) == 0)
+		(void)iso_raw3(SYS_poll, ISO_ARG(&parent), 1, -1);
 	for (;;)
 		(void)iso_raw1(SYS_exit_group, 0);
 }
@@ -84,7 +87,7 @@ static int make(struct iso_idmap *map, struct iso_error *err)
 	map->userns_fd = map_and_open((pid_t)pid, map);
 	int saved_errno = errno;
 	/* Its pid is its own until we have waited for it. */
-	(void)kill((pid_t)pid, SIGKILL);
+	map->holder_killed = kill((pid_t)pid, SIGKILL) == 0;
 	if (map->userns_fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, saved_errno,
 				     "map uid %u to %u for id-mapping", map->disk_uid,
@@ -95,7 +98,9 @@ static int make(struct iso_idmap *map, struct iso_error *err)
 static void release(struct iso_idmap *map)
 {
 	siginfo_t info;
-	while (map->holder_pidfd >= 0 &&
+	if (!map->holder_killed && map->holder_pidfd >= 0)
+		map->stack = NULL; /* it still stands on that, and ends when we do */
+	while (map->holder_killed && map->holder_pidfd >= 0 &&
 	       waitid(P_PIDFD, (id_t)map->holder_pidfd, &info, WEXITED | __WALL) < 0 &&
 	       errno == EINTR)
 		;

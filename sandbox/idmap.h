@@ -6,6 +6,7 @@
 #ifndef ISORUN_SANDBOX_IDMAP_H
 #define ISORUN_SANDBOX_IDMAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runner/isorun.h"
@@ -18,6 +19,7 @@ struct iso_idmap {
 	int userns_fd;	  /* owned */
 	int holder_pidfd; /* owned; the killed process that made it, until it is reaped; or -1 */
 	char *stack;	  /* owned; that process's, until it is reaped */
+	bool holder_killed;
 };
 
 struct iso_idmap_cache {

@@ -15,20 +15,22 @@
 
 #include "runner/base/fd.h"
 
-void iso_outlet_init(struct iso_outlet *ret_outlet, int fd)
+int iso_outlet_init(struct iso_outlet *ret_outlet, int fd)
 {
 	*ret_outlet = (struct iso_outlet){.kind = ISO_OUTLET_NONE, .fd = -1};
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return;
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) < 0)
+		return -1;
 	ret_outlet->fd = fd;
 	if (S_ISREG(st.st_mode)) {
 		ret_outlet->kind = ISO_OUTLET_FILE;
-		return;
+		return 0;
 	}
 	if (S_ISSOCK(st.st_mode)) {
 		ret_outlet->kind = ISO_OUTLET_SOCKET;
-		return;
+		return 0;
 	}
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -37,6 +39,7 @@ void iso_outlet_init(struct iso_outlet *ret_outlet, int fd)
 		*ret_outlet = (struct iso_outlet){ISO_OUTLET_REOPENED, own, true};
 	else
 		ret_outlet->kind = ISO_OUTLET_CAUTIOUS;
+	return 0;
 }
 
 static ssize_t write_cautiously(int fd, const void *data, size_t size)

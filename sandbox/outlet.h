@@ -23,8 +23,8 @@ struct iso_outlet {
 	bool owned; /* `fd` is ours to close */
 };
 
-/* Look at `fd` (borrowed; -1: no outlet) and choose how to write to it. */
-void iso_outlet_init(struct iso_outlet *ret_outlet, int fd);
+/* Look at `fd` (borrowed; -1: no outlet) and choose how to write to it. 0, or -1 with errno. */
+int iso_outlet_init(struct iso_outlet *ret_outlet, int fd);
 
 /* Write some of `data`. Returns what was taken, or -1 with errno; EAGAIN: poll for POLLOUT. */
 ssize_t iso_outlet_write(struct iso_outlet *outlet, const void *data, size_t size);

@@ -32,7 +32,8 @@ static void test_RCPT_2_first_and_later_calls(void **state)
 	assert_int_equal(begin(&memory, "a", "[1]", &ticket, &receipt, &err), 1);
 	iso_call_memory_end(&memory, &ticket, "first", 7);
 	int exit_code = 0;
-	assert_int_equal(iso_call_memory_begin(&memory, "a", "[1]", &ticket, &receipt, &exit_code, &err), 0);
+	assert_int_equal(
+		iso_call_memory_begin(&memory, "a", "[1]", &ticket, &receipt, &exit_code, &err), 0);
 	assert_string_equal(receipt, "first");
 	assert_int_equal(exit_code, 7);
 	free(receipt);

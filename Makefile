@@ -25,6 +25,7 @@ LDHARDEN := -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed
 
 SANITIZE_asan    := -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan   := -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANITIZE_coverage := --coverage -O0
 SANITIZE         := $(SANITIZE_$(MODE))
 ifeq ($(MODE),release)
 HARDEN   += -D_FORTIFY_SOURCE=2
@@ -168,6 +169,29 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZED)
 	$(Q)clang $(CPPFLAGS) -O1 -g -std=gnu11 -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=all -o $@ $< $(FUZZED) $(LIBS)
 
+# All unit tests and the integration tests of this kernel once with each sanitizer; with small floods and
+# trees, because what is looked for does not depend on their size.
+SANITIZED_TESTS := $(filter-out integration/run_torture.sh integration/run_software.sh,$(wildcard integration/run_*.sh))
+.PHONY: sanitize
+sanitize: deps
+	set -e; for mode in asan ubsan; do \
+		$(MAKE) MODE=$$mode check-programs; \
+		tests/run_unit build/$$mode; \
+		FLOOD_MIB=64 TREE_FILES=5000 integration/run_all build/$$mode $(SANITIZED_TESTS) >build/$$mode/log; \
+		tail -2 build/$$mode/log; \
+	done
+
+# Which lines the tests reach; the child and the init, which run without libc, cannot count.
+.PHONY: coverage
+coverage: deps
+	command -v gcovr >/dev/null || apt-get install -y -qq --no-install-recommends gcovr >/dev/null
+	$(MAKE) MODE=coverage check-programs
+	find build/coverage -name '*.gcda' -delete
+	tests/run_unit build/coverage
+	FLOOD_MIB=64 TREE_FILES=5000 integration/run_all build/coverage $(SANITIZED_TESTS) >build/coverage/log || tail -2 build/coverage/log
+	gcovr --root . --object-directory build/coverage --filter 'runner/|sandbox/|policy/|audit/' --print-summary \
+		--txt build/coverage/report.txt --html-details build/coverage/report.html
+
 # The peers that can be had are installed first; BENCH=--quick for a look.
 $(BUILD)/bench/launcher: integration/bench/launcher.c $(BUILD)/libisorun.a
 	@mkdir -p $(@D)
@@ -243,9 +267,11 @@ help:
 	@echo 'make test            set up, then all unit and integration tests'
 	@echo 'make unit            unit tests only'
 	@echo 'make integration     integration tests on this kernel only'
+	@echo 'make sanitize        the tests with ASan and with UBSan'
+	@echo 'make coverage        which lines the tests reach (build/coverage/report.html)'
 	@echo 'make bench           measured against peers, interleaved; JSON and a chart'
 	@echo 'make torture         kill and refuse isorun at every system call'
 	@echo 'make fuzz            the fuzzers, FUZZ_SECONDS=60 each'
 	@echo 'make lint            style, layers, headers, static analysis'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'
-	@echo 'MODE=asan|ubsan      build with a sanitizer, in build/asan or build/ubsan'
+	@echo 'MODE=asan|ubsan|coverage   another build, in build/asan and so on'

@@ -105,7 +105,7 @@ cgroups_left() {
 }
 processes_left() {
   # Its end the kernel makes the end of all others; as a zombie it only waits for who adopted it.
-  ps -C isorun-init -o stat= | grep -vc '^Z' || true
+  ps -C isorun-init -o stat= | awk '!/^Z/ { living++ } END { print living + 0 }'
 }
 mounts_before=$(wc -l </proc/self/mountinfo)
 

@@ -141,7 +141,7 @@ if command -v openssl >/dev/null; then
   audit export --key "$base/theirs" "$base/allowed.json"
   is 'AUD-3 a key that OpenSSL made serves' "$?" 0
 fi
-verifier=$(dirname "$ISORUN")/deps/sigstore
+verifier=$DEPS/sigstore
 if [ -d "$verifier/node_modules" ]; then
   cp "$HOSTS_SOURCE/verify_envelope.js" "$verifier/"
   node "$verifier/verify_envelope.js" "$base/envelope.json" "$key.pub" >"$base/out" 2>&1

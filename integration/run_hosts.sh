@@ -115,7 +115,10 @@ is 'T02 root can mount a fresh one there' "$code $out$err" '0 RAN'
 
 nothing='mount -t tmpfs tmpfs /proc'
 there "$base/in_mounts" "$nothing" "$ISORUN" run -- echo RAN
-is 'no /proc at all: refused, nothing ran' "$code $out" '125 '
+case $ISORUN in
+  */asan/*) ;; # which itself does not start there
+  *) is 'no /proc at all: refused, nothing ran' "$code $out" '125 ' ;;
+esac
 doctor "$base/in_mounts" "$nothing"
 contains 'no /proc at all: doctor names the remedy' "$(finding proc)" 'mount -t proc proc /proc'
 

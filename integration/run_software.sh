@@ -45,7 +45,7 @@ EOF
 run --timeout 60s -- python3 loop.py
 is 'T38 python: asyncio subprocesses and their watcher' "$code $out" '0 waited'
 
-cp -a "$(dirname "$ISORUN")/deps/hello" .
+cp -a "$DEPS/hello" .
 run --timeout 300s --workdir hello -- sh -c './configure -q 2>&1 && make -s 2>&1 && make -s check 2>&1'
 is 'a Debian source package: configured, built, checked' \
   "$code $(echo "$out" | grep -E '^# (PASS|FAIL|ERROR):' | tr -s ' \n' ' ')" '0 # PASS: 4 # FAIL: 0 # ERROR: 0 '

@@ -19,7 +19,7 @@ is 'DIFF-1 every entry is counted' "$(field .workspace.files)" $((TREE_FILES + T
 cd "$workspace" || exit 1
 "$ISORUN" run --diff -- sh -c 'echo x >new; printf "\033[2J" >"$(printf "esc\033[2J")"; mkdir -p .git/hooks; echo x >.git/hooks/pre-commit; echo s >.env' \
   >"$base/out" 2>"$base/err"
-is '--diff: a readable summary, with no control characters' "$(cat "$base/err")" \
+is 'DIFF-3 --diff: a readable summary, secrets redacted, with no control characters' "$(cat "$base/err")" \
   'A! .git (it makes a repository)
 A  .git/hooks
 A! .git/hooks/pre-commit (git runs it)

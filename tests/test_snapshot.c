@@ -246,7 +246,7 @@ static void test_order_is_of_whole_paths(void **state)
 	expect(&before, "A  a\nA  a.b\nA  a/x\nA  a0\n");
 }
 
-static void test_secrets_are_redacted_and_counted(void **state)
+static void test_DIFF_3_secrets_are_redacted_and_counted(void **state)
 {
 	(void)state;
 	struct iso_snapshot before = take(), after;
@@ -385,7 +385,7 @@ int main(void)
 		TREE_TEST(test_links_are_not_followed),
 		TREE_TEST(test_lists_are_bounded_sorted_and_counted),
 		TREE_TEST(test_order_is_of_whole_paths),
-		TREE_TEST(test_secrets_are_redacted_and_counted),
+		TREE_TEST(test_DIFF_3_secrets_are_redacted_and_counted),
 		TREE_TEST(test_a_limit_that_is_reached_is_said),
 		TREE_TEST(test_two_workers_agree_with_one),
 		cmocka_unit_test(test_which_names_betray_secrets),

@@ -6,13 +6,13 @@
 
 #define OPTION_COLUMN 30
 
-#define SESSION_HELP                                                          \
-	"--authority unix:PATH   an external authority for host.bash\n"       \
-	"--state DIR        where call ids and tokens outlive this process\n" \
-	"--audit FILE       append the call to this audit log\n"              \
-	"--audit-key FILE   sign its line with this Ed25519 key\n"            \
-	"--audit-no-sync    do not wait until the line is on disk\n"          \
-	"--generation NAME  which incarnation of the worker this is\n"
+#define SESSION_HELP                                                            \
+	"--authority ADDRESS  an external authority for host.bash: unix:PATH\n" \
+	"--state DIR          where call ids and tokens outlive this process\n" \
+	"--audit FILE         append the call to this audit log\n"              \
+	"--audit-key FILE     sign its line with this Ed25519 key\n"            \
+	"--audit-no-sync      do not wait until the line is on disk\n"          \
+	"--generation NAME    which incarnation of the worker this is\n"
 
 static const struct {
 	const char *name, *usage, *summary;
@@ -24,19 +24,19 @@ static const struct {
 	 "print what run would execute; nothing runs", true},
 	{"exec", "isorun exec --policy FILE --tool NAME [options]", "one tool call under a policy",
 	 false,
-	 "--policy FILE      the policy\n"
-	 "--tool NAME        filesystem.read, filesystem.list, filesystem.write, shell.exec,\n"
-	 "                   git.diff or host.bash\n"
-	 "--args JSON        its arguments; @FILE or - (standard input) reads them\n"
-	 "--call-id ID       the same id and call again: the first receipt, nothing runs\n"
-	 "--list             print the tools that the policy permits, with their "
+	 "--policy FILE        the policy\n"
+	 "--tool NAME          filesystem.read, filesystem.list, filesystem.write, shell.exec,\n"
+	 "                     git.diff or host.bash\n"
+	 "--args JSON          its arguments; @FILE or - (standard input) reads them\n"
+	 "--call-id ID         the same id and call again: the first receipt, nothing runs\n"
+	 "--list               print the tools that the policy permits, with their "
 	 "schemas\n" SESSION_HELP},
 	{"bash", "isorun bash --policy FILE [options] 'COMMAND LINE'",
 	 "host.bash with its capability handshake", false,
-	 "--policy FILE      the policy\n"
-	 "--timeout DURATION until it is killed (default: what the policy says)\n"
-	 "--workdir DIR      where it starts (default: the workspace)\n"
-	 "--call-id ID       the same id and call again: the first receipt, nothing "
+	 "--policy FILE        the policy\n"
+	 "--timeout DURATION   until it is killed (default: what the policy says)\n"
+	 "--workdir DIR        where it starts (default: the workspace)\n"
+	 "--call-id ID         the same id and call again: the first receipt, nothing "
 	 "runs\n" SESSION_HELP},
 	{"explain", "isorun explain --policy FILE --tool NAME [--args JSON]",
 	 "what the policy says of a call, and why", false, NULL},
@@ -78,9 +78,9 @@ int cli_help(char **argv)
 		       "receipt.\n\n"
 		       "Usage:\n");
 		for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++)
-			printf("  %-38s %s\n", topics[i].usage, topics[i].summary);
-		printf("  %-38s %s\n", "isorun --version", "print the version");
-		return cli_print_line("\nisorun help run explains the options.");
+			printf("  isorun %-11s %s\n", topics[i].name, topics[i].summary);
+		printf("  isorun %-11s %s\n", "--version", "print the version");
+		return cli_print_line("\nisorun help COMMAND explains each.");
 	}
 	for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++) {
 		if (strcmp(topics[i].name, argv[0]) != 0)

@@ -177,7 +177,8 @@ sanitize: deps
 	set -e; for mode in asan ubsan; do \
 		$(MAKE) MODE=$$mode check-programs; \
 		tests/run_unit build/$$mode; \
-		FLOOD_MIB=64 TREE_FILES=5000 integration/run_all build/$$mode $(SANITIZED_TESTS) >build/$$mode/log; \
+		FLOOD_MIB=64 TREE_FILES=5000 integration/run_all build/$$mode $(SANITIZED_TESTS) >build/$$mode/log || \
+			{ grep -A8 '^not ok' build/$$mode/log; exit 1; }; \
 		tail -2 build/$$mode/log; \
 	done
 

@@ -120,6 +120,13 @@ if [ "$(id -u)" = 0 ]; then
   is 'AUD-4 audit required, and no log is named: nothing runs' "$? $(grep -c 'Audit is required' "$base/err")" '125 1'
   "$ISORUN" run --audit "$workspace/log" -- touch ran 2>/dev/null
   is 'POL-1 run: a log in the workspace is refused' "$? $(ls ran 2>/dev/null)" '125 '
+  cp "$key" "$workspace/key"
+  "$ISORUN" run --audit "$log" --audit-key "$workspace/key" -- touch ran 2>"$base/err"
+  is 'POL-1 run: a key in the workspace is refused: a command could read it' \
+    "$? $(ls ran 2>/dev/null) $(grep -c 'use the key .* lies in the workspace' "$base/err")" '125  1'
+  "$ISORUN" exec --policy "$base/policy.json" --audit "$log" --audit-key "$workspace/key" --tool git.diff >"$base/out" 2>"$base/err"
+  is 'POL-1 exec: and so does it' "$? $(grep -c 'use the key .* lies in the workspace' "$base/err")" '125 1'
+  rm "$workspace/key"
 fi
 "$ISORUN" exec --policy "$base/policy.json" --audit "$workspace/log" --tool git.diff >"$base/out" 2>"$base/err"
 is 'POL-1 a log in the workspace is refused: a command could write it' "$? $(grep -c 'lies in the workspace' "$base/err")" '125 1'

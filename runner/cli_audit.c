@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "audit/attest.h"
-#include "audit/log.h"
 #include "audit/verify.h"
+#include "runner/audit_open.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
@@ -25,19 +25,6 @@ static int fail(const struct iso_error *err)
 {
 	cli_print_error(err);
 	return CLI_EXIT_FAILED;
-}
-
-static int load_key(const char *path, bool must_sign, struct iso_audit_key *ret_key,
-		    struct iso_error *err)
-{
-	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
-	if (iso_operator_file_read(path, "the key", 4096, &file, err) < 0 ||
-	    iso_audit_key_parse(path, file.text, ret_key, err) < 0)
-		return -1;
-	if (must_sign && !ret_key->can_sign)
-		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "sign with \"%s\": it is a public key", path);
-	return 0;
 }
 
 static int load_checkpoint(const char *path, const struct iso_audit_key *key,
@@ -62,7 +49,7 @@ static int verify(char **argv, struct iso_error *err)
 		{0},
 	};
 	if (cli_words_read(words, argv, &files, err) < 0 ||
-	    (key_path != NULL && load_key(key_path, false, &key, err) < 0))
+	    (key_path != NULL && iso_audit_key_load(key_path, NULL, false, &key, err) < 0))
 		return -1;
 	if (checkpoint_path != NULL && key_path == NULL)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
@@ -201,7 +188,7 @@ static int checkpoint(char **argv, struct iso_error *err)
 	while (files[count] != NULL)
 		count++;
 	/* Only what verifies is worth a signature. */
-	if (load_key(key_path, true, &key, err) < 0 ||
+	if (iso_audit_key_load(key_path, NULL, true, &key, err) < 0 ||
 	    iso_audit_verify((const char *const *)files, count, NULL, NULL, &verdict, err) < 0 ||
 	    iso_audit_checkpoint_print(origin, &verdict.head, &key, &text, err) < 0)
 		return -1;
@@ -211,7 +198,6 @@ static int checkpoint(char **argv, struct iso_error *err)
 static int rotate(char **argv, struct iso_error *err)
 {
 	const char *key_path = NULL;
-	struct iso_audit_key key;
 	struct iso_audit_log log;
 	char **files;
 	const struct cli_word words[] = {{"key", &key_path, NULL}, {0}};
@@ -219,8 +205,7 @@ static int rotate(char **argv, struct iso_error *err)
 		return -1;
 	if (files[0] == NULL || files[1] != NULL)
 		return iso_error_set(err, ISO_ERR_INVALID, 0, "rotate: one file is needed");
-	if ((key_path != NULL && load_key(key_path, true, &key, err) < 0) ||
-	    iso_audit_log_open(files[0], key_path != NULL ? &key : NULL, true, &log, err) < 0)
+	if (iso_audit_open(files[0], key_path, NULL, true, &log, err) < 0)
 		return -1;
 	int status = iso_audit_log_rotate(&log, err);
 	iso_audit_log_close(&log);
@@ -240,7 +225,7 @@ static int export(char **argv, struct iso_error *err)
 	if (key_path == NULL || files[0] == NULL || files[1] != NULL)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "export a receipt: --key KEY and its file are needed");
-	if (load_key(key_path, true, &key, err) < 0 ||
+	if (iso_audit_key_load(key_path, NULL, true, &key, err) < 0 ||
 	    iso_operator_file_read(files[0], "the receipt", RECEIPT_MAX, &receipt, err) < 0 ||
 	    iso_attest(receipt.text, receipt.size, &key, &json, err) < 0)
 		return -1;

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/log.h"
+#include "runner/audit_open.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
@@ -25,11 +25,8 @@
 #include "runner/cli_signals.h"
 #include "runner/cli_status.h"
 #include "runner/cli_terminal.h"
-#include "runner/operator_file.h"
 #include "runner/plan_build.h"
 #include "runner/receipt.h"
-
-#define KEY_FILE_MAX 4096
 
 /* Where the receipt goes, opened before anything runs. */
 struct receipt_sink {
@@ -184,55 +181,18 @@ struct ends {
 	const char *policy_sha256; /* borrowed; NULL: no policy */
 };
 
-/* A command that could write the log would write what it likes. */
-static int check_log_place(const struct cli_run *run, struct iso_error *err)
-{
-	const char *workspace = run->request.workspace != NULL ? run->request.workspace : ".";
-	ISO_CLEANUP(iso_named_path_done) struct iso_named_path log = {.fd = -1};
-	ISO_CLEANUP(iso_named_path_done) struct iso_named_path place = {.fd = -1};
-	if (iso_named_path_open(run->audit, "the audit log", &log, err) < 0)
-		return -1;
-	if (iso_named_path_open(workspace, "the workspace", &place, NULL) < 0)
-		return 0; /* the run itself will say so */
-	const struct iso_operator_file file = {.path = log.path};
-	return iso_operator_file_check_place(&file, "the audit log", place.path, err);
-}
-
 static int open_log(const struct cli_run *run, struct ends *ends, struct iso_error *err)
 {
-	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
-	struct iso_audit_key key;
+	const char *workspace = run->request.workspace != NULL ? run->request.workspace : ".";
+	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
 	if (run->audit == NULL)
 		return 0;
-	if (run->audit_key != NULL) {
-		if (iso_operator_file_read(run->audit_key, "the key", KEY_FILE_MAX, &file, err) <
-			    0 ||
-		    iso_audit_key_parse(run->audit_key, file.text, &key, err) < 0)
-			return -1;
-		if (!key.can_sign)
-			return iso_error_set(err, ISO_ERR_INVALID, 0,
-					     "sign with \"%s\": it is a public key",
-					     run->audit_key);
-	}
-	if (iso_audit_log_open(run->audit, run->audit_key != NULL ? &key : NULL, true, &ends->log,
-			       err) < 0)
+	/* A workspace that is none has no place to compare; the run itself will say so. */
+	(void)iso_named_path_open(workspace, "the workspace", &named, NULL);
+	if (iso_audit_open(run->audit, run->audit_key, named.path, true, &ends->log, err) < 0)
 		return -1;
 	ends->has_log = true;
-	return check_log_place(run, err);
-}
-
-/* AUD-4: with a policy that requires it, nothing runs that cannot be recorded. */
-static int require_log(struct ends *ends, bool required, struct iso_error *err)
-{
-	struct iso_error reason = {0};
-	if (!required)
-		return 0;
-	if (ends->has_log && iso_audit_log_reserve(&ends->log, &reason) == 0)
-		return 0;
-	return iso_error_set(
-		err, ISO_ERR_DENIED, 0,
-		"Audit is required and cannot be recorded; nothing was executed: %.200s",
-		ends->has_log ? reason.message : "no --audit FILE is given");
+	return 0;
 }
 
 /* Record, then deliver: the receipt says whether it was recorded. 0, or -1 after a message. */
@@ -321,8 +281,8 @@ int cli_run(char **argv)
 		   open_log(&run, &ends, &ends_err) < 0) {
 		cli_print_error(status < 0 ? &err : &ends_err);
 	} else {
-		if (status == 0)
-			status = require_log(&ends, policy.loaded.policy.audit_required, &err);
+		if (status == 0 && policy.loaded.policy.audit_required)
+			status = iso_audit_require(ends.has_log ? &ends.log : NULL, &err);
 		code = status < 0 ? refuse_request(&run, &ends, &err) : run_request(&run, &ends);
 	}
 	iso_fd_close(ends.sink.dir_fd);

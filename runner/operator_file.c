@@ -39,15 +39,15 @@ int iso_operator_file_read(const char *path, const char *what, size_t limit,
 	return 0;
 }
 
-int iso_operator_file_check_place(const struct iso_operator_file *file, const char *what,
-				  const char *workspace, struct iso_error *err)
+int iso_operator_file_check_place(const char *path, const char *what, const char *workspace,
+				  struct iso_error *err)
 {
-	if (!iso_path_is_beneath(file->path, workspace))
+	if (!iso_path_is_beneath(path, workspace))
 		return 0;
 	iso_error_set(
 		err, ISO_ERR_INVALID, 0,
 		"use %s \"%s\": it lies in the workspace, where a command may have written it",
-		what, file->path);
+		what, path);
 	return iso_error_hint(err, "keep it outside of \"%s\"", workspace);
 }
 

@@ -338,7 +338,8 @@ static int build_seccomp(const struct iso_request *request, struct iso_seccomp_c
 		return 0;
 	if (iso_operator_file_read(path, "the seccomp profile", ISO_JSON_SIZE_MAX, &file, err) <
 		    0 ||
-	    iso_operator_file_check_place(&file, "the seccomp profile", plan->workspace, err) < 0)
+	    iso_operator_file_check_place(file.path, "the seccomp profile", plan->workspace, err) <
+		    0)
 		return -1;
 	ISO_AUTO_FREE char *what = iso_strf("seccomp profile \"%s\"", path);
 	if (what == NULL)

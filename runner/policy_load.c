@@ -27,7 +27,7 @@ static int load(const struct iso_operator_file *file, struct iso_loaded_policy *
 	free(loaded->policy.root);
 	loaded->policy.root = canonical;
 	iso_sha256_hex(file->text, file->size, loaded->sha256);
-	return iso_operator_file_check_place(file, "the policy", canonical, err);
+	return iso_operator_file_check_place(file->path, "the policy", canonical, err);
 }
 
 int iso_policy_load(const char *path, struct iso_loaded_policy *ret_loaded, struct iso_error *err)

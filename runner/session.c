@@ -11,16 +11,14 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "runner/audit_open.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/path.h"
 #include "runner/base/utf8.h"
-#include "runner/operator_file.h"
 #include "runner/plan_build.h"
 #include "runner/tool_files.h"
-
-#define KEY_FILE_MAX 4096
 
 void iso_session_options_init(struct iso_session_options *ret_options)
 {
@@ -30,39 +28,18 @@ void iso_session_options_init(struct iso_session_options *ret_options)
 static int open_audit(iso_session *session, const struct iso_session_options *options,
 		      struct iso_error *err)
 {
-	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
-	struct iso_audit_key key;
+	const struct iso_policy *policy = &session->loaded.policy;
 	if (options->audit == NULL)
-		return session->loaded.policy.audit_required
+		return policy->audit_required
 			       ? iso_error_set(err, ISO_ERR_INVALID, 0,
 					       "open the audit log: the policy requires one, and "
 					       "none is named (--audit FILE)")
 			       : 0;
-	if (options->audit_key != NULL) {
-		if (iso_operator_file_read(options->audit_key, "the key", KEY_FILE_MAX, &file,
-					   err) < 0 ||
-		    iso_operator_file_check_place(&file, "the key", session->loaded.policy.root,
-						  err) < 0 ||
-		    iso_audit_key_parse(options->audit_key, file.text, &key, err) < 0)
-			return -1;
-		if (!key.can_sign)
-			return iso_error_set(err, ISO_ERR_INVALID, 0,
-					     "sign with \"%s\": it is a public key",
-					     options->audit_key);
-	}
-	if (iso_audit_log_open(options->audit, options->audit_key != NULL ? &key : NULL,
-			       !options->audit_no_sync, &session->audit, err) < 0)
+	if (iso_audit_open(options->audit, options->audit_key, policy->root,
+			   !options->audit_no_sync, &session->audit, err) < 0)
 		return -1;
 	session->has_audit = true;
-	/* A payload that could write its own log would write what it likes. */
-	struct iso_named_path named;
-	if (iso_named_path_open(options->audit, "the audit log", &named, err) < 0)
-		return -1;
-	const struct iso_operator_file place = {.path = named.path};
-	int status = iso_operator_file_check_place(&place, "the audit log",
-						   session->loaded.policy.root, err);
-	iso_named_path_done(&named);
-	return status;
+	return 0;
 }
 
 static int open_authority(iso_session *session, const struct iso_session_options *options,
@@ -173,19 +150,13 @@ int iso_session_execute(iso_session *session, bool workspace_write, struct iso_r
 	if (iso_policy_fill_request(&session->loaded, workspace_write, &storage, request, &reason) <
 		    0 ||
 	    take_engine(session, &engine, &reason) < 0)
-		return iso_session_refuse(&reason, ret_result, err);
+		return iso_result_new_refused(&reason, ret_result, err);
 	request->capture = true;
 	request->diff = true;
 	request->cancel_fd = session->cancel_fd;
 	int status = iso_engine_run(engine, request, ret_result, err);
 	give_engine(session, engine);
 	return status;
-}
-
-int iso_session_refuse(const struct iso_error *reason, iso_result **ret_result,
-		       struct iso_error *err)
-{
-	return iso_result_new_refused(reason, ret_result, err);
 }
 
 int iso_session_workdir(const iso_session *session, const char *workdir, char **ret_path,
@@ -263,7 +234,7 @@ static int run_files(iso_session *session, const struct iso_call *call,
 	struct iso_text text = {0};
 	struct iso_error reason = {0};
 	if (run_file_tool(session, call, &text, &reason) < 0) {
-		if (iso_session_refuse(&reason, ret_result, err) < 0)
+		if (iso_result_new_refused(&reason, ret_result, err) < 0)
 			return -1;
 		fail_tool(*ret_result);
 		return 0;
@@ -284,19 +255,14 @@ static int run_files(iso_session *session, const struct iso_call *call,
 }
 
 /* An audit log that must have the line has to have room for it before anything runs (AUD-4). */
-static int reserve_audit(iso_session *session, struct iso_error *err)
+static int require_audit(iso_session *session, struct iso_error *err)
 {
-	struct iso_error reason = {0};
 	if (!session->loaded.policy.audit_required)
 		return 0;
 	pthread_mutex_lock(&session->lock);
-	int status = iso_audit_log_reserve(&session->audit, &reason);
+	int status = iso_audit_require(&session->audit, err);
 	pthread_mutex_unlock(&session->lock);
-	return status == 0 ? 0
-			   : iso_error_set(err, ISO_ERR_DENIED, 0,
-					   "Audit is required and cannot be recorded; nothing was "
-					   "executed: %.300s",
-					   reason.message);
+	return status;
 }
 
 /* Decide and run. */
@@ -308,14 +274,14 @@ static int perform(iso_session *session, const struct iso_call *call, iso_result
 	ISO_AUTO_FREE char *workdir = NULL;
 	if (call->tool->id == ISO_TOOL_BASH &&
 	    iso_session_workdir(session, call->workdir, &workdir, &reason) < 0)
-		return iso_session_refuse(&reason, ret_result, err);
+		return iso_result_new_refused(&reason, ret_result, err);
 	iso_evaluate(&session->loaded.policy, call, workdir, &decision);
 	if (!decision.allowed) {
 		iso_error_set(&reason, ISO_ERR_DENIED, 0, "%s", decision.sentence);
-		return iso_session_refuse(&reason, ret_result, err);
+		return iso_result_new_refused(&reason, ret_result, err);
 	}
-	if (reserve_audit(session, &reason) < 0)
-		return iso_session_refuse(&reason, ret_result, err);
+	if (require_audit(session, &reason) < 0)
+		return iso_result_new_refused(&reason, ret_result, err);
 	switch (call->tool->id) {
 	case ISO_TOOL_BASH:
 		return iso_session_run_bash(session, call, &decision, ret_result, err);
@@ -368,13 +334,13 @@ int iso_session_call(iso_session *session, const char *tool, const char *argumen
 	iso_result *result = NULL;
 	int status;
 	if (iso_call_read(tool, arguments, &call, &reason) < 0) {
-		status = iso_session_refuse(&reason, &result, err);
+		status = iso_result_new_refused(&reason, &result, err);
 	} else {
 		status = iso_call_memory_begin(&session->memory, call_id, call.canonical, &ticket,
 					       ret_receipt, ret_exit_code, &reason);
 		if (status == 0)
 			return 0; /* the first receipt */
-		status = status < 0 ? iso_session_refuse(&reason, &result, err)
+		status = status < 0 ? iso_result_new_refused(&reason, &result, err)
 				    : perform(session, &call, &result, err);
 	}
 	char *receipt = NULL;

@@ -44,10 +44,6 @@ int iso_session_run_bash(iso_session *session, const struct iso_call *call,
 int iso_session_execute(iso_session *session, bool workspace_write, struct iso_request *request,
 			iso_result **ret_result, struct iso_error *err);
 
-/* A result that says why nothing ran. */
-int iso_session_refuse(const struct iso_error *reason, iso_result **ret_result,
-		       struct iso_error *err);
-
 /*
  * The directory in which host.bash is to run, canonical: the caller frees. ISO_ERR_DENIED outside
  * of the root, ISO_ERR_INVALID.

@@ -194,7 +194,7 @@ int iso_session_run_bash(iso_session *session, const struct iso_call *call,
 	    iso_binding_init(call->command, workdir, session->loaded.policy.root,
 			     session->generation, decision->wall_limit_ms, &binding, &reason) < 0 ||
 	    obtain(session, &binding, &reason) < 0)
-		return iso_session_refuse(&reason, result, err);
+		return iso_result_new_refused(&reason, result, err);
 	if (run(session, call, decision, workdir, result, err) < 0)
 		return -1;
 	if (copy_output(*result, err) < 0) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/base/base64.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"

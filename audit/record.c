@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/base/base64.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
@@ -26,15 +27,6 @@ void iso_audit_head_init(struct iso_audit_head *ret_head)
 	ret_head->hash[HASH_LENGTH] = '\0';
 }
 
-static void unhex(const char *hex, uint8_t *ret_bytes)
-{
-	for (size_t i = 0; i < SHA256_DIGEST_SIZE; i++) {
-		unsigned int byte = 0;
-		sscanf(hex + 2 * i, "%2x", &byte);
-		ret_bytes[i] = (uint8_t)byte;
-	}
-}
-
 static bool is_hash(const char *text)
 {
 	return strspn(text, "0123456789abcdef") >= HASH_LENGTH;
@@ -45,7 +37,7 @@ static void hash_record(const char *previous, const char *record, size_t size,
 {
 	struct sha256_ctx context;
 	uint8_t before[SHA256_DIGEST_SIZE], length[8];
-	unhex(previous, before);
+	iso_sha256_read(previous, before);
 	for (int i = 0; i < 8; i++)
 		length[i] = (uint8_t)((uint64_t)size >> (56 - 8 * i));
 	sha256_init(&context);
@@ -97,7 +89,7 @@ int iso_audit_line_print(const struct iso_audit_event *event, const struct iso_a
 	hash_record(head->hash, record, strlen(record), next.hash);
 	if (key != NULL) {
 		uint8_t hash[SHA256_DIGEST_SIZE], bytes[ISO_SIGNATURE_SIZE];
-		unhex(next.hash, hash);
+		iso_sha256_read(next.hash, hash);
 		iso_audit_sign(key, hash, sizeof(hash), bytes);
 		signature = iso_base64(bytes, sizeof(bytes));
 		if (signature == NULL)
@@ -205,7 +197,7 @@ int iso_audit_line_check(const char *line, size_t size, const struct iso_audit_k
 		return wrong(err, "it was changed: its hash is another");
 	if (key != NULL) {
 		uint8_t hash[SHA256_DIGEST_SIZE], signature[ISO_SIGNATURE_SIZE];
-		unhex(next.hash, hash);
+		iso_sha256_read(next.hash, hash);
 		if (parts.signature == NULL)
 			return wrong(err, "it is not signed");
 		if (!iso_base64_decode(parts.signature, SIG_LENGTH, signature, sizeof(signature)) ||

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "runner/base/cleanup.h"
+#include "runner/base/base64.h"
 #include "runner/base/error.h"
 
 static const uint8_t private_prefix[] = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06,
@@ -18,35 +18,6 @@ static const uint8_t public_prefix[] = {0x30, 0x2a, 0x30, 0x05, 0x06, 0x03,
 					0x2b, 0x65, 0x70, 0x03, 0x21, 0x00};
 
 #define DER_MAX (sizeof(private_prefix) + ISO_KEY_SIZE)
-
-char *iso_base64(const void *data, size_t size)
-{
-	char *text = malloc(BASE64_ENCODE_RAW_LENGTH(size) + 1);
-	if (text == NULL)
-		return NULL;
-	base64_encode_raw(text, size, data);
-	text[BASE64_ENCODE_RAW_LENGTH(size)] = '\0';
-	return text;
-}
-
-bool iso_base64_decode(const char *text, size_t length, uint8_t *ret_data, size_t size)
-{
-	if (length != BASE64_ENCODE_RAW_LENGTH(size))
-		return false;
-	struct base64_decode_ctx decoder;
-	ISO_AUTO_FREE uint8_t *data = malloc(BASE64_DECODE_LENGTH(length) + 1);
-	size_t decoded = BASE64_DECODE_LENGTH(length);
-	base64_decode_init(&decoder);
-	if (data == NULL || !base64_decode_update(&decoder, &decoded, data, length, text) ||
-	    !base64_decode_final(&decoder) || decoded != size)
-		return false;
-	/* Several spellings decode to the same bytes; only ours counts. */
-	ISO_AUTO_FREE char *again = iso_base64(data, size);
-	if (again == NULL || memcmp(again, text, length) != 0)
-		return false;
-	memcpy(ret_data, data, size);
-	return true;
-}
 
 int iso_audit_key_generate(struct iso_audit_key *ret_key, struct iso_error *err)
 {

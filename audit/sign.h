@@ -41,10 +41,4 @@ void iso_audit_sign(const struct iso_audit_key *key, const void *data, size_t si
 bool iso_audit_signature_is_good(const struct iso_audit_key *key, const void *data, size_t size,
 				 const uint8_t signature[ISO_SIGNATURE_SIZE]);
 
-/* Standard base64 as fresh text that the caller frees; NULL: no memory. */
-char *iso_base64(const void *data, size_t size);
-
-/* Decode base64 of exactly `size` bytes, in its one canonical spelling. */
-bool iso_base64_decode(const char *text, size_t length, uint8_t *ret_data, size_t size);
-
 #endif

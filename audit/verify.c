@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runner/base/base64.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
@@ -118,10 +119,7 @@ static void note_key_id(const char *name, const struct iso_audit_key *key, uint8
 static char *print_body(const char *origin, uint64_t seq, const char *hash)
 {
 	uint8_t bytes[SHA256_DIGEST_SIZE];
-	for (size_t i = 0; i < sizeof(bytes); i++) {
-		char hex[3] = {hash[2 * i], hash[2 * i + 1], '\0'};
-		bytes[i] = (uint8_t)strtoul(hex, NULL, 16);
-	}
+	iso_sha256_read(hash, bytes);
 	ISO_AUTO_FREE char *root = iso_base64(bytes, sizeof(bytes));
 	return root != NULL ? iso_strf("%s\n%" PRIu64 "\n%s\n", origin, seq, root) : NULL;
 }
@@ -179,8 +177,7 @@ static int parse_checkpoint(char *text, const struct iso_audit_key *key,
 	    iso_parse_u64(size, &checkpoint->seq) < 0 ||
 	    !iso_base64_decode(root, strlen(root), bytes, sizeof(bytes)))
 		return -1;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(checkpoint->hash + 2 * i, 3, "%02x", bytes[i]);
+	iso_sha256_print(bytes, checkpoint->hash);
 	return 0;
 }
 

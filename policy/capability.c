@@ -3,16 +3,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <nettle/base64.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/json_read.h"
 #include "runner/base/path.h"
+#include "runner/base/random.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -20,10 +19,6 @@ int iso_binding_init(const char *command, const char *cwd, const char *workspace
 		     const char *generation, uint64_t timeout_ms, struct iso_binding *ret_binding,
 		     struct iso_error *err)
 {
-	uint8_t random[ISO_CHALLENGE_BYTES];
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
-	struct base64_encode_ctx encoder;
 	*ret_binding = (struct iso_binding){
 		.command = command,
 		.cwd = cwd,
@@ -32,11 +27,8 @@ int iso_binding_init(const char *command, const char *cwd, const char *workspace
 		.timeout_ms = timeout_ms,
 	};
 	iso_sha256_hex(command, strlen(command), ret_binding->command_sha256);
-	base64url_encode_init(&encoder);
-	size_t length =
-		base64_encode_update(&encoder, ret_binding->challenge, sizeof(random), random);
-	length += base64_encode_final(&encoder, ret_binding->challenge + length);
-	ret_binding->challenge[length] = '\0';
+	if (iso_random_base64url(ISO_CHALLENGE_BYTES, ret_binding->challenge) < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
 	return 0;
 }
 

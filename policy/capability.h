@@ -9,12 +9,12 @@
 
 #include "runner/base/digest.h"
 #include "runner/base/json.h"
+#include "runner/base/random.h"
 #include "runner/isorun.h"
 
 #define ISO_CAPABILITY_VERSION	   1
 #define ISO_TOKEN_MIN		   24 /* characters */
-#define ISO_CHALLENGE_BYTES	   24 /* base64url: 32 characters */
-#define ISO_CHALLENGE_SIZE	   33
+#define ISO_CHALLENGE_BYTES	   24
 #define ISO_CAPABILITY_LIFETIME_MS 60000
 #define ISO_CAPABILITY_SKEW_MS	   5000
 #define ISO_REPLAY_WINDOW	   1024
@@ -26,7 +26,7 @@ struct iso_binding {
 	const char *cwd;       /* canonical */
 	const char *workspace; /* canonical */
 	const char *generation;
-	char challenge[ISO_CHALLENGE_SIZE];
+	char challenge[ISO_RANDOM_BASE64URL_SIZE(ISO_CHALLENGE_BYTES)];
 	uint64_t timeout_ms;
 };
 

@@ -6,11 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <nettle/base64.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,11 +24,11 @@
 #include "runner/base/json.h"
 #include "runner/base/json_read.h"
 #include "runner/base/path.h"
+#include "runner/base/random.h"
 
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 #define LIFETIME_MS   30000
 #define TOKEN_BYTES   32
-#define TOKEN_SIZE    48
 #define RECORD_MAX    128
 #define SWEEP_AFTER_S 600
 #define ISSUED_MAX    4096 /* in memory */
@@ -266,15 +264,9 @@ static int authorize(struct iso_builtin_authority *authority, const struct iso_j
 	if (judge(authority, command, cwd, &reason) < 0)
 		return answer_error(NULL, false, reason.message, ret_result, err);
 
-	uint8_t random[TOKEN_BYTES];
-	char token[TOKEN_SIZE];
-	struct base64_encode_ctx encoder;
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+	char token[ISO_RANDOM_BASE64URL_SIZE(TOKEN_BYTES)];
+	if (iso_random_base64url(TOKEN_BYTES, token) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
-	base64url_encode_init(&encoder);
-	size_t length = base64_encode_update(&encoder, token, sizeof(random), random);
-	length += base64_encode_final(&encoder, token + length);
-	token[length] = '\0';
 	int64_t now_ms = iso_clock_unix_ms();
 	if (remember(authority, token, binding, now_ms + LIFETIME_MS, err) < 0)
 		return -1;

@@ -6,12 +6,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +18,7 @@
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
 #include "runner/base/parse.h"
+#include "runner/base/random.h"
 #include "runner/cli.h"
 #include "runner/cli_policy.h"
 #include "runner/cli_signals.h"
@@ -89,11 +88,10 @@ static int name_file(const struct receipt_sink *sink, int fd)
 /* For file systems that know no nameless files. */
 static int write_renamed_file(const struct receipt_sink *sink, const char *json)
 {
-	char temporary[64];
-	uint64_t random;
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+	char temporary[64], random[ISO_RANDOM_HEX_SIZE(8)];
+	if (iso_random_hex(8, random) < 0)
 		return -1;
-	snprintf(temporary, sizeof(temporary), ".isorun-receipt-%016" PRIx64, random);
+	snprintf(temporary, sizeof(temporary), ".isorun-receipt-%s", random);
 	ISO_AUTO_CLOSE int fd = openat(sink->dir_fd, temporary,
 				       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)

@@ -1,11 +1,11 @@
 /* Fields are printed in the order of the specification; what is not known is null, never 0. */
 #include "runner/receipt.h"
 
-#include <nettle/base64.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/base/base64.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
 #include "runner/base/json.h"
@@ -43,13 +43,8 @@ static void add_known(struct iso_json *json, cJSON *object, const char *name, ui
 
 static void add_base64(struct iso_json *json, cJSON *object, const uint8_t *data, size_t size)
 {
-	ISO_AUTO_FREE char *text = malloc(BASE64_ENCODE_RAW_LENGTH(size) + 1);
-	if (text == NULL) {
-		json->failed = true;
-		return;
-	}
-	base64_encode_raw(text, size, data);
-	text[BASE64_ENCODE_RAW_LENGTH(size)] = '\0';
+	ISO_AUTO_FREE char *text = iso_base64(data, size);
+	json->failed |= text == NULL;
 	iso_json_add_text(json, object, "base64", text);
 }
 

@@ -3,6 +3,7 @@
 #define ISORUN_RUNNER_RECEIPT_H
 
 #include "runner/base/digest.h"
+#include "runner/base/random.h"
 #include "runner/diff.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/classify.h"
@@ -21,9 +22,11 @@ struct iso_captured {
 	char sha256[ISO_SHA256_HEX_SIZE];
 };
 
+#define ISO_RESULT_ID_BYTES 16
+
 /* All that a receipt says. Plain data: the engine fills it, runner/receipt.c prints it. */
 struct iso_result {
-	char id[33];	  /* 128 random bits in hex */
+	char id[ISO_RANDOM_HEX_SIZE(ISO_RESULT_ID_BYTES)];
 	const char *tool; /* static; "run" or a tool's name */
 	bool has_output;  /* a tool's answer is `output` */
 	struct iso_captured output;

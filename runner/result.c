@@ -1,13 +1,12 @@
 /* What a request left, as an object that the caller asks. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
+#include "runner/base/random.h"
 #include "runner/isorun.h"
 #include "runner/receipt.h"
 
@@ -16,12 +15,10 @@ int iso_result_new(struct iso_result **ret_result, struct iso_error *err)
 	struct iso_result *result = calloc(1, sizeof(*result));
 	if (result == NULL)
 		return iso_error_nomem(err);
-	uint64_t random[2];
-	if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
+	if (iso_random_hex(ISO_RESULT_ID_BYTES, result->id) < 0) {
 		free(result);
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
 	}
-	snprintf(result->id, sizeof(result->id), "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
 	result->tool = "run";
 	result->started_unix_ms = iso_clock_unix_ms();
 	*ret_result = result;

@@ -5,17 +5,16 @@
 #include "runner/session.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "runner/audit_open.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/path.h"
+#include "runner/base/random.h"
 #include "runner/base/utf8.h"
 #include "runner/plan_build.h"
 #include "runner/tool_files.h"
@@ -62,12 +61,10 @@ static int open_authority(iso_session *session, const struct iso_session_options
 
 static int name_generation(iso_session *session, const char *given, struct iso_error *err)
 {
-	uint64_t random[2];
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+	char random[ISO_RANDOM_HEX_SIZE(16)];
+	if (iso_random_hex(16, random) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
-	session->generation = given != NULL
-				      ? strdup(given)
-				      : iso_strf("%016" PRIx64 "%016" PRIx64, random[0], random[1]);
+	session->generation = strdup(given != NULL ? given : random);
 	return session->generation == NULL ? iso_error_nomem(err) : 0;
 }
 

@@ -9,13 +9,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "policy/names.h"
@@ -25,6 +23,7 @@
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
 #include "runner/base/json.h"
+#include "runner/base/random.h"
 #include "runner/base/utf8.h"
 
 #define LIST_MAX       1000
@@ -244,11 +243,10 @@ static int link_to(int fd, int dir_fd, const char *name)
 
 static int replace(int fd, int dir_fd, const char *name)
 {
-	char temporary[64];
-	uint64_t random;
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+	char temporary[64], random[ISO_RANDOM_HEX_SIZE(8)];
+	if (iso_random_hex(8, random) < 0)
 		return -1;
-	snprintf(temporary, sizeof(temporary), TEMPORARY "%016" PRIx64, random);
+	snprintf(temporary, sizeof(temporary), TEMPORARY "%s", random);
 	if (link_to(fd, dir_fd, temporary) < 0)
 		return -1;
 	if (renameat(dir_fd, temporary, dir_fd, name) == 0)

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +22,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
+#include "runner/base/random.h"
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 #define CPU_PERIOD_US	100000
@@ -232,11 +232,10 @@ static int make_v1(struct iso_cgroup *cgroup, const struct iso_limits *limits,
 
 static int create(struct iso_cgroup *cgroup, const struct iso_limits *limits, struct iso_error *err)
 {
-	uint64_t random;
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+	char random[ISO_RANDOM_HEX_SIZE(8)];
+	if (iso_random_hex(8, random) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
-	snprintf(cgroup->name, sizeof(cgroup->name), "isorun-%d-%016" PRIx64, (int)getpid(),
-		 random);
+	snprintf(cgroup->name, sizeof(cgroup->name), "isorun-%d-%s", (int)getpid(), random);
 
 	if (make_directory(cgroup->site->dir_fd, cgroup->name, &cgroup->dir_fd, err) < 0)
 		return -1;

@@ -7,6 +7,10 @@
 
 #define ISO_SHA256_HEX_SIZE (2 * SHA256_DIGEST_SIZE + 1)
 
+/* A digest in hex, and back; `hex` must be 64 hexadecimal digits. */
+void iso_sha256_print(const uint8_t digest[SHA256_DIGEST_SIZE], char ret_hex[ISO_SHA256_HEX_SIZE]);
+void iso_sha256_read(const char *hex, uint8_t ret_digest[SHA256_DIGEST_SIZE]);
+
 /* End the computation in `context` (which is reset) and print the digest. */
 void iso_sha256_finish(struct sha256_ctx *context, char ret_hex[ISO_SHA256_HEX_SIZE]);
 

@@ -15,6 +15,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+const char *const iso_bound_members[] = {"command_sha256", "cwd",	"workspace",
+					 "generation",	   "challenge", NULL};
+
 int iso_binding_init(const char *command, const char *cwd, const char *workspace,
 		     const char *generation, uint64_t timeout_ms, struct iso_binding *ret_binding,
 		     struct iso_error *err)
@@ -32,14 +35,25 @@ int iso_binding_init(const char *command, const char *cwd, const char *workspace
 	return 0;
 }
 
+/* What was asked for, as a member of iso_bound_members. */
+static const char *bound_value(const struct iso_binding *binding, size_t member)
+{
+	const char *const values[] = {binding->command_sha256, binding->cwd, binding->workspace,
+				      binding->generation, binding->challenge};
+	_Static_assert(COUNT(values) == COUNT(iso_bound_members) - 1, "a value for each member");
+	return values[member];
+}
+
+void iso_binding_add_bound(const struct iso_binding *binding, struct iso_json *json, cJSON *object)
+{
+	for (size_t i = 0; iso_bound_members[i] != NULL; i++)
+		iso_json_add_text(json, object, iso_bound_members[i], bound_value(binding, i));
+}
+
 void iso_binding_add(const struct iso_binding *binding, struct iso_json *json, cJSON *object)
 {
 	iso_json_add_text(json, object, "command", binding->command);
-	iso_json_add_text(json, object, "command_sha256", binding->command_sha256);
-	iso_json_add_text(json, object, "cwd", binding->cwd);
-	iso_json_add_text(json, object, "workspace", binding->workspace);
-	iso_json_add_text(json, object, "generation", binding->generation);
-	iso_json_add_text(json, object, "challenge", binding->challenge);
+	iso_binding_add_bound(binding, json, object);
 	iso_json_add_thousandths(json, object, "timeout", (int64_t)binding->timeout_ms);
 }
 
@@ -83,19 +97,12 @@ static const char *text_of(const struct iso_json_at *answer, const char *name)
 static int check_bindings(const struct iso_json_at *answer, const struct iso_binding *binding,
 			  struct iso_error *err)
 {
-	const struct {
-		const char *field, *asked;
-	} bindings[] = {
-		{"command_sha256", binding->command_sha256}, {"cwd", binding->cwd},
-		{"workspace", binding->workspace},	     {"generation", binding->generation},
-		{"challenge", binding->challenge},
-	};
-	for (size_t i = 0; i < COUNT(bindings); i++) {
-		const char *granted = text_of(answer, bindings[i].field);
-		if (granted == NULL || strcmp(granted, bindings[i].asked) != 0)
+	for (size_t i = 0; iso_bound_members[i] != NULL; i++) {
+		const char *granted = text_of(answer, iso_bound_members[i]);
+		if (granted == NULL || strcmp(granted, bound_value(binding, i)) != 0)
 			return iso_error_set(err, ISO_ERR_DENIED, 0,
 					     "host capability does not match: %s",
-					     bindings[i].field);
+					     iso_bound_members[i]);
 	}
 	return 0;
 }

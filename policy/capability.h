@@ -42,7 +42,13 @@ int iso_binding_init(const char *command, const char *cwd, const char *workspace
 		     const char *generation, uint64_t timeout_ms, struct iso_binding *ret_binding,
 		     struct iso_error *err);
 
-/* The members of a binding, added to a JSON object. */
+/* The members that a token is bound to, in the order of CAP-1; NULL-terminated. */
+extern const char *const iso_bound_members[];
+
+/* Those members, added to a JSON object. */
+void iso_binding_add_bound(const struct iso_binding *binding, struct iso_json *json, cJSON *object);
+
+/* All members of a binding, added to a JSON object. */
 void iso_binding_add(const struct iso_binding *binding, struct iso_json *json, cJSON *object);
 
 /*

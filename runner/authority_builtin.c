@@ -94,12 +94,10 @@ void iso_builtin_authority_close(struct iso_builtin_authority *authority)
 static int digest_binding(const struct iso_json_at *params, char ret_digest[ISO_SHA256_HEX_SIZE],
 			  struct iso_error *err)
 {
-	static const char *const fields[] = {"command_sha256", "cwd", "workspace", "generation",
-					     "challenge"};
 	struct sha256_ctx context;
 	sha256_init(&context);
-	for (size_t i = 0; i < COUNT(fields); i++) {
-		struct iso_json_at member = iso_json_member(params, fields[i]);
+	for (size_t i = 0; iso_bound_members[i] != NULL; i++) {
+		struct iso_json_at member = iso_json_member(params, iso_bound_members[i]);
 		const char *text;
 		if (iso_json_text(&member, &text, err) < 0)
 			return -1;
@@ -179,18 +177,17 @@ static bool take_record(struct iso_builtin_authority *authority, const char *dig
 	return found;
 }
 
-static int answer_error(const char *name, bool value, const char *sentence, cJSON **ret_result,
-			struct iso_error *err)
+/* A verdict `name`, unless that is NULL, and why, unless that is NULL. */
+static int answer(const char *name, bool value, const char *error, cJSON **ret_result,
+		  struct iso_error *err)
 {
-	cJSON *result = cJSON_CreateObject();
-	if (result == NULL ||
-	    (name != NULL && cJSON_AddBoolToObject(result, name, value) == NULL) ||
-	    (sentence != NULL && cJSON_AddStringToObject(result, "error", sentence) == NULL)) {
-		cJSON_Delete(result);
-		return iso_error_nomem(err);
-	}
-	*ret_result = result;
-	return 0;
+	struct iso_json json;
+	cJSON *result = iso_json_begin(&json);
+	if (name != NULL)
+		iso_json_add_bool(&json, result, name, value);
+	if (error != NULL)
+		iso_json_add_text(&json, result, "error", error);
+	return iso_json_end_tree(&json, result, ret_result, err);
 }
 
 /* CAP-9: the authority repeats what the worker has checked; it trusts no worker. */
@@ -214,28 +211,17 @@ static int judge(const struct iso_builtin_authority *authority, const char *comm
 static int print_capability(const struct iso_json_at *params, const char *token, int64_t now_ms,
 			    const char *root, cJSON **ret_result, struct iso_error *err)
 {
-	static const char *const echoed[] = {"command_sha256", "cwd", "workspace", "generation",
-					     "challenge"};
-	cJSON *result = cJSON_CreateObject();
-	char issued[24], expires[24];
-	bool failed = result == NULL;
-	snprintf(issued, sizeof(issued), "%" PRId64, now_ms);
-	snprintf(expires, sizeof(expires), "%" PRId64, now_ms + LIFETIME_MS);
-	failed = failed || cJSON_AddRawToObject(result, "version", "1") == NULL ||
-		 cJSON_AddStringToObject(result, "token", token) == NULL ||
-		 cJSON_AddStringToObject(result, "allowed_root", root) == NULL ||
-		 cJSON_AddRawToObject(result, "issued_at_ms", issued) == NULL ||
-		 cJSON_AddRawToObject(result, "expires_at_ms", expires) == NULL;
-	for (size_t i = 0; i < COUNT(echoed) && !failed; i++)
-		failed = cJSON_AddStringToObject(
-				 result, echoed[i],
-				 iso_json_member(params, echoed[i]).value->valuestring) == NULL;
-	if (failed) {
-		cJSON_Delete(result);
-		return iso_error_nomem(err);
-	}
-	*ret_result = result;
-	return 0;
+	struct iso_json json;
+	cJSON *result = iso_json_begin(&json);
+	iso_json_add_u64(&json, result, "version", ISO_CAPABILITY_VERSION);
+	iso_json_add_text(&json, result, "token", token);
+	iso_json_add_text(&json, result, "allowed_root", root);
+	iso_json_add_i64(&json, result, "issued_at_ms", now_ms);
+	iso_json_add_i64(&json, result, "expires_at_ms", now_ms + LIFETIME_MS);
+	for (size_t i = 0; iso_bound_members[i] != NULL; i++)
+		iso_json_add_text(&json, result, iso_bound_members[i],
+				  iso_json_member(params, iso_bound_members[i]).value->valuestring);
+	return iso_json_end_tree(&json, result, ret_result, err);
 }
 
 static int authorize(struct iso_builtin_authority *authority, const struct iso_json_at *params,
@@ -255,14 +241,13 @@ static int authorize(struct iso_builtin_authority *authority, const struct iso_j
 		return -1;
 	iso_sha256_hex(command, strlen(command), actual);
 	if (strcmp(actual, digest) != 0)
-		return answer_error(NULL, false, "command_sha256 is not that of the command",
-				    ret_result, err);
+		return answer(NULL, false, "command_sha256 is not that of the command", ret_result,
+			      err);
 	const char *root = authority->loaded->policy.root;
 	if (strcmp(workspace, root) != 0)
-		return answer_error(NULL, false, "workspace is not that of the policy", ret_result,
-				    err);
+		return answer(NULL, false, "workspace is not that of the policy", ret_result, err);
 	if (judge(authority, command, cwd, &reason) < 0)
-		return answer_error(NULL, false, reason.message, ret_result, err);
+		return answer(NULL, false, reason.message, ret_result, err);
 
 	char token[ISO_RANDOM_BASE64URL_SIZE(TOKEN_BYTES)];
 	if (iso_random_base64url(TOKEN_BYTES, token) < 0)
@@ -285,14 +270,12 @@ static int consume(struct iso_builtin_authority *authority, const struct iso_jso
 		return -1;
 	iso_sha256_hex(token, strlen(token), digest);
 	if (!take_record(authority, digest, record))
-		return answer_error("ok", false, "token is unknown or was consumed", ret_result,
-				    err);
+		return answer("ok", false, "token is unknown or was consumed", ret_result, err);
 	if (strncmp(record, binding, strlen(binding)) != 0)
-		return answer_error("ok", false, "token is bound to another request", ret_result,
-				    err);
+		return answer("ok", false, "token is bound to another request", ret_result, err);
 	if (strtoll(record + strlen(binding), NULL, 10) <= iso_clock_unix_ms())
-		return answer_error("ok", false, "token expired", ret_result, err);
-	return answer_error("ok", true, NULL, ret_result, err);
+		return answer("ok", false, "token expired", ret_result, err);
+	return answer("ok", true, NULL, ret_result, err);
 }
 
 static int check_egress(struct iso_builtin_authority *authority, const struct iso_json_at *params,
@@ -307,8 +290,8 @@ static int check_egress(struct iso_builtin_authority *authority, const struct is
 	if (iso_json_text(&command_at, &command, err) < 0)
 		return -1;
 	if (iso_egress_check(network ? &policy->network_allow : &nothing, command, &reason) < 0)
-		return answer_error("allowed", false, reason.message, ret_result, err);
-	return answer_error("allowed", true, NULL, ret_result, err);
+		return answer("allowed", false, reason.message, ret_result, err);
+	return answer("allowed", true, NULL, ret_result, err);
 }
 
 /* The worker's own log has the whole; here it is enough that the report is one. */
@@ -320,7 +303,7 @@ static int record_result(struct iso_builtin_authority *authority, const struct i
 	const char *status;
 	if (iso_json_text(&status_at, &status, err) < 0)
 		return -1;
-	return answer_error("recorded", true, NULL, ret_result, err);
+	return answer("recorded", true, NULL, ret_result, err);
 }
 
 static const struct {

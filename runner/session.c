@@ -156,8 +156,9 @@ int iso_session_execute(iso_session *session, bool workspace_write, struct iso_r
 	return status;
 }
 
-int iso_session_workdir(const iso_session *session, const char *workdir, char **ret_path,
-			struct iso_error *err)
+/* The directory in which host.bash is to run, canonical: the caller frees. */
+static int resolve_workdir(const iso_session *session, const char *workdir, char **ret_path,
+			   struct iso_error *err)
 {
 	const char *root = session->loaded.policy.root;
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
@@ -270,7 +271,7 @@ static int perform(iso_session *session, const struct iso_call *call, iso_result
 	struct iso_error reason = {0};
 	ISO_AUTO_FREE char *workdir = NULL;
 	if (call->tool->id == ISO_TOOL_BASH &&
-	    iso_session_workdir(session, call->workdir, &workdir, &reason) < 0)
+	    resolve_workdir(session, call->workdir, &workdir, &reason) < 0)
 		return iso_result_new_refused(&reason, ret_result, err);
 	iso_evaluate(&session->loaded.policy, call, workdir, &decision);
 	if (!decision.allowed) {
@@ -281,7 +282,8 @@ static int perform(iso_session *session, const struct iso_call *call, iso_result
 		return iso_result_new_refused(&reason, ret_result, err);
 	switch (call->tool->id) {
 	case ISO_TOOL_BASH:
-		return iso_session_run_bash(session, call, &decision, ret_result, err);
+		return iso_session_run_bash(session, call, &decision, ISO_TAKE_PTR(workdir),
+					    ret_result, err);
 	case ISO_TOOL_EXEC:
 	case ISO_TOOL_GIT_DIFF:
 		return iso_session_run_command(session, call, &decision, ret_result, err);
@@ -363,7 +365,7 @@ int iso_session_explain(iso_session *session, const char *tool, const char *argu
 	struct iso_decision decision;
 	if (iso_call_read(tool, arguments, &call, err) < 0 ||
 	    (call.tool->id == ISO_TOOL_BASH &&
-	     iso_session_workdir(session, call.workdir, &workdir, err) < 0))
+	     resolve_workdir(session, call.workdir, &workdir, err) < 0))
 		return -1;
 	iso_evaluate(&session->loaded.policy, &call, workdir, &decision);
 	*ret_allowed = decision.allowed;

@@ -36,19 +36,13 @@ struct iso_session {
 int iso_session_run_command(iso_session *session, const struct iso_call *call,
 			    const struct iso_decision *decision, iso_result **result,
 			    struct iso_error *err);
+/* `workdir` is the canonical directory that was judged; it is freed here. */
 int iso_session_run_bash(iso_session *session, const struct iso_call *call,
-			 const struct iso_decision *decision, iso_result **result,
+			 const struct iso_decision *decision, char *workdir, iso_result **result,
 			 struct iso_error *err);
 
 /* Run a request on an engine of the session, with what the policy says added to it. */
 int iso_session_execute(iso_session *session, bool workspace_write, struct iso_request *request,
 			iso_result **ret_result, struct iso_error *err);
-
-/*
- * The directory in which host.bash is to run, canonical: the caller frees. ISO_ERR_DENIED outside
- * of the root, ISO_ERR_INVALID.
- */
-int iso_session_workdir(const iso_session *session, const char *workdir, char **ret_path,
-			struct iso_error *err);
 
 #endif

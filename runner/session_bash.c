@@ -19,17 +19,37 @@
 #define STDOUT_CHARACTERS 30000
 #define STDERR_CHARACTERS 8000
 
+/* Ask the authority with the parameters built in `root`; the caller deletes the answer. */
+static int ask(iso_session *session, const char *method, struct iso_json *json, cJSON *root,
+	       cJSON **ret_answer, struct iso_error *err)
+{
+	ISO_AUTO_FREE char *params = NULL;
+	if (iso_json_end(json, root, &params, err) < 0)
+		return -1;
+	return iso_authority_ask(&session->authority, method, params, ret_answer, err);
+}
+
+static bool is_true(const cJSON *answer, const char *name)
+{
+	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, name));
+}
+
+/* Why the authority says no, or `standard` when it does not say; points into the answer. */
+static const char *reason_of(const cJSON *answer, const char *standard)
+{
+	const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
+	return why != NULL ? why : standard;
+}
+
 /* CAP-1: ask for a capability, and check what comes. */
 static int authorize(iso_session *session, const struct iso_binding *binding,
 		     struct iso_capability *ret_capability, struct iso_error *err)
 {
 	struct iso_json json;
-	ISO_AUTO_FREE char *params = NULL;
 	cJSON *answer;
 	cJSON *root = iso_json_begin(&json);
 	iso_binding_add(binding, &json, root);
-	if (iso_json_end(&json, root, &params, err) < 0 ||
-	    iso_authority_ask(&session->authority, "authorize_bash", params, &answer, err) < 0)
+	if (ask(session, "authorize_bash", &json, root, &answer, err) < 0)
 		return -1;
 	int status =
 		iso_capability_check(answer, binding, iso_clock_unix_ms(), ret_capability, err);
@@ -42,7 +62,6 @@ static int consume(iso_session *session, const struct iso_binding *binding,
 		   const struct iso_capability *capability, struct iso_error *err)
 {
 	struct iso_json json;
-	ISO_AUTO_FREE char *params = NULL;
 	cJSON *answer;
 	pthread_mutex_lock(&session->lock);
 	int status = iso_replay_mark(&session->replay, capability->token, err);
@@ -51,21 +70,14 @@ static int consume(iso_session *session, const struct iso_binding *binding,
 		return -1;
 	cJSON *root = iso_json_begin(&json);
 	iso_json_add_text(&json, root, "token", capability->token);
-	iso_json_add_text(&json, root, "command_sha256", binding->command_sha256);
-	iso_json_add_text(&json, root, "cwd", binding->cwd);
-	iso_json_add_text(&json, root, "workspace", binding->workspace);
-	iso_json_add_text(&json, root, "generation", binding->generation);
-	iso_json_add_text(&json, root, "challenge", binding->challenge);
-	if (iso_json_end(&json, root, &params, err) < 0 ||
-	    iso_authority_ask(&session->authority, "consume_bash_authorization", params, &answer,
-			      err) < 0)
+	iso_binding_add_bound(binding, &json, root);
+	if (ask(session, "consume_bash_authorization", &json, root, &answer, err) < 0)
 		return -1;
-	bool consumed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "ok"));
-	const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
+	bool consumed = is_true(answer, "ok");
 	if (!consumed)
 		iso_error_set(err, ISO_ERR_DENIED, 0,
 			      "host capability was not consumed; command was not executed: %.200s",
-			      why != NULL ? why : "no reason given");
+			      reason_of(answer, "no reason given"));
 	cJSON_Delete(answer);
 	return consumed ? 0 : -1;
 }
@@ -74,18 +86,15 @@ static int consume(iso_session *session, const struct iso_binding *binding,
 static int check_egress(iso_session *session, const char *command, struct iso_error *err)
 {
 	struct iso_json json;
-	ISO_AUTO_FREE char *params = NULL;
 	cJSON *answer;
 	cJSON *root = iso_json_begin(&json);
 	iso_json_add_text(&json, root, "command", command);
-	if (iso_json_end(&json, root, &params, err) < 0 ||
-	    iso_authority_ask(&session->authority, "egress_check", params, &answer, err) < 0)
+	if (ask(session, "egress_check", &json, root, &answer, err) < 0)
 		return -1;
-	bool allowed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "allowed"));
-	const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
+	bool allowed = is_true(answer, "allowed");
 	if (!allowed)
 		iso_error_set(err, ISO_ERR_DENIED, 0, "%.300s",
-			      why != NULL ? why : "the authority refuses the egress");
+			      reason_of(answer, "the authority refuses the egress"));
 	cJSON_Delete(answer);
 	return allowed ? 0 : -1;
 }
@@ -128,7 +137,6 @@ static bool report(iso_session *session, const struct iso_binding *binding,
 				     ? "launch_failed"
 				     : "completed";
 	struct iso_json json;
-	ISO_AUTO_FREE char *params = NULL;
 	cJSON *answer;
 	cJSON *root = iso_json_begin(&json);
 	iso_json_add_text(&json, root, "command_sha256", binding->command_sha256);
@@ -142,8 +150,7 @@ static bool report(iso_session *session, const struct iso_binding *binding,
 	cJSON *diff = iso_json_add_object(&json, root, "workspace_diff");
 	for (int i = 0; i < 3; i++)
 		iso_json_add_strv(&json, diff, lists[i], diffs[i]->paths);
-	if (iso_json_end(&json, root, &params, NULL) < 0 ||
-	    iso_authority_ask(&session->authority, "record_bash_result", params, &answer, NULL) < 0)
+	if (ask(session, "record_bash_result", &json, root, &answer, NULL) < 0)
 		return false;
 	bool recorded = cJSON_GetObjectItemCaseSensitive(answer, "error") == NULL;
 	cJSON_Delete(answer);
@@ -184,14 +191,13 @@ static int copy_output(iso_result *result, struct iso_error *err)
 }
 
 int iso_session_run_bash(iso_session *session, const struct iso_call *call,
-			 const struct iso_decision *decision, iso_result **result,
+			 const struct iso_decision *decision, char *workdir, iso_result **result,
 			 struct iso_error *err)
 {
-	ISO_AUTO_FREE char *workdir = NULL;
+	ISO_AUTO_FREE char *owned_workdir = workdir;
 	struct iso_error reason = {0};
 	struct iso_binding binding;
-	if (iso_session_workdir(session, call->workdir, &workdir, &reason) < 0 ||
-	    iso_binding_init(call->command, workdir, session->loaded.policy.root,
+	if (iso_binding_init(call->command, workdir, session->loaded.policy.root,
 			     session->generation, decision->wall_limit_ms, &binding, &reason) < 0 ||
 	    obtain(session, &binding, &reason) < 0)
 		return iso_result_new_refused(&reason, result, err);
@@ -203,6 +209,6 @@ int iso_session_run_bash(iso_session *session, const struct iso_call *call,
 	}
 	(*result)->authority_told = true;
 	(*result)->authority_recorded = report(session, &binding, *result);
-	(*result)->workdir = ISO_TAKE_PTR(workdir);
+	(*result)->workdir = ISO_TAKE_PTR(owned_workdir);
 	return 0;
 }

@@ -130,6 +130,16 @@ cJSON *iso_json_append_object(struct iso_json *json, cJSON *array)
 	return object;
 }
 
+int iso_json_end_tree(struct iso_json *json, cJSON *root, cJSON **ret_root, struct iso_error *err)
+{
+	if (json->failed) {
+		cJSON_Delete(root);
+		return iso_error_nomem(err);
+	}
+	*ret_root = root;
+	return 0;
+}
+
 int iso_json_end(struct iso_json *json, cJSON *root, char **ret_text, struct iso_error *err)
 {
 	char *text = json->failed ? NULL : cJSON_PrintUnformatted(root);

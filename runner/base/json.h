@@ -42,6 +42,9 @@ cJSON *iso_json_begin_array(struct iso_json *json);
 /* `value` as canonical text that the caller frees: names sorted by their bytes, no white space. */
 int iso_json_canonical(const cJSON *value, char **ret_text, struct iso_error *err);
 
+/* End the document as a tree that the caller deletes. */
+int iso_json_end_tree(struct iso_json *json, cJSON *root, cJSON **ret_root, struct iso_error *err);
+
 /* Print the document without white space into text that the caller frees, and delete the tree. */
 int iso_json_end(struct iso_json *json, cJSON *root, char **ret_text, struct iso_error *err);
 

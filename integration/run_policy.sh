@@ -83,6 +83,10 @@ for option in "--workspace $base" '--ro /etc' '--rw /etc' "--rootfs $base" '--cg
 done
 "$ISORUN" run --policy "$file" --cap net_raw --json -- ./probe_hostile network >"$base/receipt" 2>/dev/null
 contains 'POL-9 what the policy grants may be asked for' "$(jq -r .stdout.text <"$base/receipt")" 'raw ok'
+policy '"permissions": ["EXECUTE"]'
+standard=$(plan '[.limits.memory_bytes,.limits.pids]')
+is 'POL-9 where the policy is silent, the default is what an option narrows' \
+  "$(plan '[.limits.memory_bytes,.limits.pids]' --memory 4096G --pids 5000)" "$standard"
 policy '"permissions": ["EXECUTE"], "capabilities": ["net_raw"]'
 "$ISORUN" exec --policy "$file" --tool host.bash --args '{"command": "touch ran"}' >"$base/receipt"
 is 'POL-9 capabilities without PRIVILEGED: denied, not weakened' \

@@ -12,12 +12,6 @@
 #include "runner/base/path.h"
 #include "runner/plan_build.h"
 
-/* What holds where the policy is silent. */
-#define DEFAULT_MEMORY (UINT64_C(2) << 30)
-#define DEFAULT_PIDS   1024
-#define DEFAULT_NOFILE 65536
-#define DEFAULT_TMP    (UINT64_C(512) << 20)
-
 static int widens(struct iso_error *err, const char *option)
 {
 	return iso_error_set(err, ISO_ERR_DENIED, 0,
@@ -110,7 +104,9 @@ static int apply(struct cli_run *run, struct cli_policy *policy, struct iso_erro
 	const struct iso_policy *said = &policy->loaded.policy;
 	struct iso_request request = run->request;
 	bool may_write = (said->permissions & ISO_PERMISSION_WRITE) != 0;
-	if (iso_policy_fill_request(&policy->loaded, may_write, &policy->storage, &request, err) <
+	uint64_t machine_bytes;
+	if (iso_host_memory(&machine_bytes, err) < 0 ||
+	    iso_policy_fill_request(&policy->loaded, may_write, &policy->storage, &request, err) <
 		    0 ||
 	    check_options(run, said, request.capabilities, err) < 0 ||
 	    narrow_workspace(run, said, &request, err) < 0 ||
@@ -118,13 +114,14 @@ static int apply(struct cli_run *run, struct cli_policy *policy, struct iso_erro
 		return -1;
 	const struct iso_request *asked = &run->request;
 	request.workspace_read_only |= asked->workspace_read_only;
-	request.memory_max_bytes =
-		narrower(asked->memory_max_bytes, said->limits.memory_bytes, DEFAULT_MEMORY);
-	request.pids_max_count = narrower(asked->pids_max_count, said->limits.pids, DEFAULT_PIDS);
+	request.memory_max_bytes = narrower(asked->memory_max_bytes, said->limits.memory_bytes,
+					    iso_default_memory(machine_bytes));
+	request.pids_max_count =
+		narrower(asked->pids_max_count, said->limits.pids, ISO_DEFAULT_PIDS);
 	request.nofile_max_count =
-		narrower(asked->nofile_max_count, said->limits.nofile, DEFAULT_NOFILE);
+		narrower(asked->nofile_max_count, said->limits.nofile, ISO_DEFAULT_NOFILE_HARD);
 	request.tmp_size_bytes =
-		narrower(asked->tmp_size_bytes, said->limits.tmp_bytes, DEFAULT_TMP);
+		narrower(asked->tmp_size_bytes, said->limits.tmp_bytes, ISO_DEFAULT_TMP_BYTES);
 	request.cpu_max_millis =
 		narrower(asked->cpu_max_millis, request.cpu_max_millis, ISO_UNLIMITED);
 	request.fsize_max_bytes =

@@ -23,13 +23,11 @@
 
 #define MIB		     (UINT64_C(1) << 20)
 #define GIB		     (UINT64_C(1) << 30)
-#define DEFAULT_MEMORY	     (2 * GIB)
+#define MOST_DEFAULT_MEMORY  (2 * GIB)
 #define SMALLEST_MEMORY	     MIB
-#define DEFAULT_PIDS	     1024
 #define LARGEST_PIDS	     4000000 /* beyond the kernel's PID_MAX_LIMIT */
 #define DEFAULT_GRACE_MS     2000
 #define DEFAULT_NOFILE_SOFT  1024
-#define DEFAULT_NOFILE_HARD  65536
 #define DEFAULT_INNER_ID     1000
 #define LANDLOCK_WITH_RENAME 2
 #define DEFAULT_ROWS	     24
@@ -186,20 +184,23 @@ static int refuse_limit(const char *name, uint64_t value, const char *rule, stru
 			     rule);
 }
 
+uint64_t iso_default_memory(uint64_t machine_bytes)
+{
+	return machine_bytes / 2 < MOST_DEFAULT_MEMORY ? machine_bytes / 2 : MOST_DEFAULT_MEMORY;
+}
+
 static int build_limits(const struct iso_request *request, const struct iso_host *host,
 			struct iso_limits *limits, struct iso_error *err)
 {
-	uint64_t half_machine = host->memory_bytes / 2;
 	*limits = (struct iso_limits){
 		.memory_max_bytes =
-			value_or(request->memory_max_bytes,
-				 half_machine < DEFAULT_MEMORY ? half_machine : DEFAULT_MEMORY),
-		.pids_max_count = value_or(request->pids_max_count, DEFAULT_PIDS),
+			value_or(request->memory_max_bytes, iso_default_memory(host->memory_bytes)),
+		.pids_max_count = value_or(request->pids_max_count, ISO_DEFAULT_PIDS),
 		.cpu_max_millis = value_or(request->cpu_max_millis, ISO_UNLIMITED),
 		.wall_limit_ms = value_or(request->wall_limit_ms, ISO_UNLIMITED),
 		.grace_ms = value_or(request->grace_ms, DEFAULT_GRACE_MS),
 		.nofile_soft_count = value_or(request->nofile_max_count, DEFAULT_NOFILE_SOFT),
-		.nofile_hard_count = value_or(request->nofile_max_count, DEFAULT_NOFILE_HARD),
+		.nofile_hard_count = value_or(request->nofile_max_count, ISO_DEFAULT_NOFILE_HARD),
 		.fsize_max_bytes = value_or(request->fsize_max_bytes, ISO_UNLIMITED),
 	};
 	if (limits->memory_max_bytes < SMALLEST_MEMORY || limits->memory_max_bytes > INT64_MAX)

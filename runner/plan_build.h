@@ -10,6 +10,14 @@
 #include "sandbox/plan.h"
 #include "sandbox/seccomp_custom.h"
 
+/* What holds where a request, and the policy behind it, say nothing. */
+#define ISO_DEFAULT_PIDS	1024
+#define ISO_DEFAULT_NOFILE_HARD 65536
+#define ISO_DEFAULT_TMP_BYTES	(UINT64_C(512) << 20)
+
+/* The same for memory, in bytes, on a machine that has `machine_bytes`. */
+uint64_t iso_default_memory(uint64_t machine_bytes);
+
 /* What planning needs to know, and what it keeps between plans. All borrowed. */
 struct iso_plan_means {
 	const struct iso_host *host;

@@ -18,8 +18,6 @@
 #include "runner/base/error.h"
 #include "runner/base/path.h"
 
-#define DEFAULT_TMP_SIZE (UINT64_C(512) << 20)
-
 struct iso_fsop *iso_builder_add(struct iso_plan_builder *builder, enum iso_fsop_kind kind,
 				 const char *target, const char *source)
 {
@@ -172,5 +170,6 @@ bool iso_builder_is_used_by_caller(const struct iso_plan_builder *builder, const
 
 uint64_t iso_builder_tmp_size(const struct iso_request *request)
 {
-	return request->tmp_size_bytes == ISO_DEFAULT ? DEFAULT_TMP_SIZE : request->tmp_size_bytes;
+	return request->tmp_size_bytes == ISO_DEFAULT ? ISO_DEFAULT_TMP_BYTES
+						      : request->tmp_size_bytes;
 }

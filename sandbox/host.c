@@ -66,16 +66,27 @@ static bool nobodys_id_exists(void)
 	return false;
 }
 
-int iso_host_probe(struct iso_host *ret_host, struct iso_error *err)
+int iso_host_memory(uint64_t *ret_bytes, struct iso_error *err)
 {
 	struct sysinfo info;
+	if (sysinfo(&info) < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "read the host's resources");
+	*ret_bytes = (uint64_t)info.totalram * info.mem_unit;
+	return 0;
+}
+
+int iso_host_probe(struct iso_host *ret_host, struct iso_error *err)
+{
+	uint64_t memory_bytes;
 	struct rlimit nofile;
-	if (sysinfo(&info) < 0 || getrlimit(RLIMIT_NOFILE, &nofile) < 0)
+	if (iso_host_memory(&memory_bytes, err) < 0)
+		return -1;
+	if (getrlimit(RLIMIT_NOFILE, &nofile) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "read the host's resources");
 	*ret_host = (struct iso_host){
 		.euid = geteuid(),
 		.egid = getegid(),
-		.memory_bytes = (uint64_t)info.totalram * info.mem_unit,
+		.memory_bytes = memory_bytes,
 		.nofile_hard_count = nofile.rlim_max,
 	};
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);

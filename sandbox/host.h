@@ -21,6 +21,9 @@ struct iso_host {
 /* Host ids that own nothing: between the ranges that distributions and systemd hand out. */
 #define ISO_NOBODYS_ID 2000000000u
 
+/* The machine's memory in bytes. Errors: ISO_ERR_SYSTEM. */
+int iso_host_memory(uint64_t *ret_bytes, struct iso_error *err);
+
 /* Fill `ret_host`. Errors: ISO_ERR_SYSTEM. */
 int iso_host_probe(struct iso_host *ret_host, struct iso_error *err);
 

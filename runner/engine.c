@@ -306,19 +306,25 @@ static int keep_stream(struct iso_stream *stream, const struct iso_request *requ
 	return 0;
 }
 
-/* Output that was asked for and could not be delivered must not look like success. A reader that
- * left (EPIPE) is no error of ours: the payload saw that itself. */
+/* Output that could not be read, or not be delivered as asked for, must not look like success. A
+ * reader that left (EPIPE) is no error of ours: the payload saw that itself. */
 static void note_lost_output(const struct run *run, struct iso_outcome *outcome)
 {
 	static const char *const names[2] = {"standard output", "standard error"};
 	for (int i = 0; i < 2; i++) {
-		int os_errno = run->streams[i].outlet_errno;
-		if (os_errno == 0 || os_errno == EPIPE || outcome->status != ISO_STATUS_COMPLETED)
+		const struct iso_stream *stream = &run->streams[i];
+		bool undelivered = stream->outlet_errno != 0 && stream->outlet_errno != EPIPE;
+		if (outcome->status != ISO_STATUS_COMPLETED ||
+		    (stream->read_errno == 0 && !undelivered))
 			continue;
 		outcome->status = ISO_STATUS_INTERNAL_ERROR;
 		outcome->exit_code = EXIT_OUTPUT_LOST;
-		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, os_errno,
-			      "OutputLost: pass the command's %s through", names[i]);
+		if (stream->read_errno != 0)
+			iso_error_set(&outcome->error, ISO_ERR_SYSTEM, stream->read_errno,
+				      "OutputLost: read the command's %s", names[i]);
+		else
+			iso_error_set(&outcome->error, ISO_ERR_SYSTEM, stream->outlet_errno,
+				      "OutputLost: pass the command's %s through", names[i]);
 	}
 }
 

@@ -48,10 +48,11 @@ int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, 
 	return 0;
 }
 
-void iso_stream_replace_source(struct iso_stream *stream, int fd)
+void iso_stream_take_terminal(struct iso_stream *stream, int fd)
 {
 	iso_fd_close(stream->read_fd);
 	stream->read_fd = fd;
+	stream->is_terminal = true;
 }
 
 bool iso_stream_wants_read(const struct iso_stream *stream)
@@ -138,7 +139,10 @@ void iso_stream_pump(struct iso_stream *stream)
 		if (count < 0) {
 			if (errno == EINTR || errno == EAGAIN)
 				return;
-			count = 0; /* EIO: the last holder of a terminal is gone */
+			/* A terminal says EIO when its last holder is gone. */
+			if (errno != EIO || !stream->is_terminal)
+				stream->read_errno = errno;
+			count = 0;
 		}
 		if (count == 0) {
 			stream->read_fd = iso_fd_close(stream->read_fd);

@@ -24,6 +24,8 @@ struct iso_stream {
 	bool capture;
 	struct sha256_ctx sha256;
 	struct iso_retain retain;
+	bool is_terminal;   /* `read_fd` is one's master side */
+	int read_errno;	    /* why reading ended early, or 0 */
 	int outlet_errno;   /* why passing through ended early, or 0 */
 	bool out_of_memory; /* retention lost bytes */
 };
@@ -41,8 +43,8 @@ int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, 
 		    enum iso_keep keep, int64_t owner_uid, int64_t owner_gid,
 		    struct iso_error *err);
 
-/* Read from `fd` (taken over) from now on instead of the pipe: a terminal's master side. */
-void iso_stream_replace_source(struct iso_stream *stream, int fd);
+/* Read from `fd` (taken over), a terminal's master side, from now on instead of the pipe. */
+void iso_stream_take_terminal(struct iso_stream *stream, int fd);
 
 /* What to poll: the pipe while nothing is pending, else the outlet. */
 bool iso_stream_wants_read(const struct iso_stream *stream);

@@ -146,7 +146,7 @@ static void on_terminal(struct loop *loop, int master_fd)
 		return;
 	}
 	iso_terminal_start(&loop->terminal, iso_fd_above_stdio(master_fd), loop->what->input_fd);
-	iso_stream_replace_source(loop->what->streams[0], reader_fd);
+	iso_stream_take_terminal(loop->what->streams[0], reader_fd);
 }
 
 static void on_record(struct loop *loop, const struct iso_record *record, int fd)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -183,6 +184,30 @@ static int ignore_sigpipe(void **state)
 	return 0;
 }
 
+/* What cannot be read is an error with its cause; only a terminal may end with EIO. */
+static void test_a_source_that_cannot_be_read_says_why(void **state)
+{
+	(void)state;
+	struct iso_stream stream;
+	open_stream(&stream, -1, 4);
+	iso_stream_take_terminal(&stream, open("/", O_RDONLY | O_CLOEXEC));
+	iso_stream_pump(&stream);
+	assert_true(iso_stream_ended(&stream));
+	assert_int_equal(stream.read_errno, EISDIR);
+	iso_stream_done(&stream);
+
+	int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	int unlocked = 0;
+	assert_true(master >= 0 && ioctl(master, TIOCSPTLCK, &unlocked) == 0);
+	close(ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY));
+	open_stream(&stream, -1, 4);
+	iso_stream_take_terminal(&stream, master);
+	iso_stream_pump(&stream);
+	assert_true(iso_stream_ended(&stream));
+	assert_int_equal(stream.read_errno, 0);
+	iso_stream_done(&stream);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +218,7 @@ int main(void)
 		cmocka_unit_test(test_a_reader_that_leaves_ends_the_pipe),
 		cmocka_unit_test(test_an_abandoned_outlet_leaves_the_capture),
 		cmocka_unit_test(test_a_full_disk_ends_only_the_passing_through),
+		cmocka_unit_test(test_a_source_that_cannot_be_read_says_why),
 	};
 	return cmocka_run_group_tests(tests, ignore_sigpipe, NULL);
 }

@@ -158,5 +158,7 @@ void iso_dir_reader_done(struct iso_dir_reader *reader)
 	free(reader->entries);
 	free(reader->names);
 	free(reader->buffer);
-	*reader = (struct iso_dir_reader){0};
+	reader->entries = NULL;
+	reader->names = NULL;
+	reader->buffer = NULL;
 }

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runner/diff.h"
+#include "runner/snapshot_dir.h"
 
 static char tree[] = "/tmp/isorun-snapshot.XXXXXX";
 static int tree_fd = -1;
@@ -99,6 +101,35 @@ static void test_every_kind_of_change_is_seen(void **state)
 	expect(&before, "A  new\nA  new/inner\n"
 			"M  becomes-file\nM  content\nM  dirmode\nM  link\nM  mode\nM  type\n"
 			"D  becomes-file/inner\nD  gone\n");
+}
+
+/* T130: what changes after the snapshot gets a later timestamp, whatever the kernel's tick. */
+static void test_the_clock_has_left_the_newest_change_behind(void **state)
+{
+	(void)state;
+	struct stat st;
+	struct timespec tick;
+	write_file("newest", "a");
+	assert_int_equal(fstatat(tree_fd, "newest", &st, 0), 0);
+	struct iso_snapshot snapshot = take();
+	assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &tick), 0);
+	assert_true(snapshot.newest_ctime_ns ==
+		    st.st_ctim.tv_sec * 1000000000L + st.st_ctim.tv_nsec);
+	assert_true(tick.tv_sec * 1000000000L + tick.tv_nsec > snapshot.newest_ctime_ns);
+	iso_snapshot_done(&snapshot);
+}
+
+static void test_what_cannot_be_read_is_remembered(void **state)
+{
+	(void)state;
+	struct iso_dir_reader reader;
+	write_file("file", "");
+	int fd = openat(tree_fd, "file", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(iso_dir_reader_init(&reader), 0);
+	free(iso_dir_reader_read(&reader, fd, NULL)); /* it is no directory */
+	iso_dir_reader_done(&reader);
+	assert_true(reader.incomplete);
+	close(fd);
 }
 
 /* T130: same size, mtime set back, immediately after the snapshot; a hundred times, so that a tick
@@ -378,6 +409,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TREE_TEST(test_nothing_changed_is_nothing_listed),
 		TREE_TEST(test_every_kind_of_change_is_seen),
+		TREE_TEST(test_the_clock_has_left_the_newest_change_behind),
+		TREE_TEST(test_what_cannot_be_read_is_remembered),
 		TREE_TEST(test_a_hidden_change_within_a_tick_is_seen),
 		TREE_TEST(test_any_name_survives),
 		TREE_TEST(test_deep_trees_work),

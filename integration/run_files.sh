@@ -86,6 +86,24 @@ if [ "$(id -u)" = 0 ]; then
   umount "$base/ro/below"
 fi
 
+# Links in the workspace, which an earlier command can have left where the operator expects a directory.
+mkdir "$base/elsewhere" inside inside/deeper
+echo "{}" >"$base/elsewhere/profile"
+ln -s "$base/elsewhere" planted
+ln -s inside linked
+for options in '--rw ./planted:/srv/there' "--ro $workspace/planted:/srv/there" '--ro inside/../planted:/srv/there' \
+  '--rootfs planted' '--receipt planted/receipt' '--audit planted/log' '--seccomp planted/profile'; do
+  # shellcheck disable=SC2086
+  "$ISORUN" run $options -- touch /srv/there/made 2>"$base/err"
+  is "escapes-3 T134 $options, a link out of the workspace, is refused" \
+    "$? $(grep -c 'a link there is absolute or leads out\|it lies in the workspace' "$base/err") $(ls "$base/elsewhere")" '125 1 profile'
+done
+run --rw ./linked:/srv/there --ro "../elsewhere:/srv/outside" --ro "./../$(basename "$workspace")/inside:/srv/inside" \
+  -- touch /srv/there/made
+is 'a link that stays in the workspace, and paths that lead out by their words, are taken' "$code$err $(ls inside)" '0 deeper
+made'
+rm -r planted linked inside
+
 # A workspace that is replaced between plan and mount cannot be tested without a race; what can is
 # that a deleted one is refused.
 mkdir "$base/gone"

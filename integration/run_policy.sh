@@ -29,8 +29,15 @@ mkdir "$base/outer"
 ln -s "$workspace/policy.json" "$base/outer/link"
 file=$base/outer/link
 refused 'POL-1 nor through a link' 'lies in the workspace'
-rm "$workspace/policy.json"
+rm "$workspace/policy.json" "$base/outer/link"
 file=$base/policy.json
+policy '"permissions": ["EXECUTE"]'
+ln -s "$file" "$workspace/named"
+file=$workspace/named
+refused 'POL-1 nor is a link there followed to one that lies elsewhere' 'lies in the workspace'
+rm "$workspace/named"
+file=$base/policy.json
+rm "$file"
 refused 'POL-1 a policy that is not there' 'open the policy'
 mkfifo "$base/fifo"
 file=$base/fifo

@@ -3,8 +3,8 @@
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
+#include "runner/named_path.h"
 #include "runner/operator_file.h"
-#include "runner/plan_build.h"
 
 #define KEY_FILE_MAX 4096
 
@@ -14,7 +14,7 @@ int iso_audit_key_load(const char *path, const char *workspace, bool must_sign,
 	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
 	if (iso_operator_file_read(path, "the key", KEY_FILE_MAX, &file, err) < 0 ||
 	    (workspace != NULL &&
-	     iso_operator_file_check_place(file.path, "the key", workspace, err) < 0) ||
+	     iso_operator_file_check_place(path, file.path, "the key", workspace, err) < 0) ||
 	    iso_audit_key_parse(path, file.text, ret_key, err) < 0)
 		return -1;
 	if (must_sign && !ret_key->can_sign)
@@ -28,7 +28,7 @@ static int check_log_place(const char *path, const char *workspace, struct iso_e
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
 	if (iso_named_path_open(path, "the audit log", &named, err) < 0)
 		return -1;
-	return iso_operator_file_check_place(named.path, "the audit log", workspace, err);
+	return iso_operator_file_check_place(path, named.path, "the audit log", workspace, err);
 }
 
 int iso_audit_open(const char *path, const char *key_path, const char *workspace, bool sync,
@@ -37,9 +37,12 @@ int iso_audit_open(const char *path, const char *key_path, const char *workspace
 	struct iso_audit_key key;
 	if (key_path != NULL && iso_audit_key_load(key_path, workspace, true, &key, err) < 0)
 		return -1;
+	/* Not even created through a link there; where it lies is known once it is open. */
+	if (workspace != NULL &&
+	    iso_operator_file_check_place(path, path, "the audit log", workspace, err) < 0)
+		return -1;
 	if (iso_audit_log_open(path, key_path != NULL ? &key : NULL, sync, ret_log, err) < 0)
 		return -1;
-	/* Only now is there certainly a file whose place can be found. */
 	if (workspace != NULL && check_log_place(path, workspace, err) < 0) {
 		iso_audit_log_close(ret_log);
 		return -1;

@@ -24,7 +24,7 @@
 #include "runner/cli_signals.h"
 #include "runner/cli_status.h"
 #include "runner/cli_terminal.h"
-#include "runner/plan_build.h"
+#include "runner/named_path.h"
 #include "runner/receipt.h"
 
 /* Where the receipt goes, opened before anything runs. */
@@ -34,7 +34,8 @@ struct receipt_sink {
 	int fd;		  /* borrowed; for fd:N, else -1 */
 };
 
-static int open_sink(const char *receipt, struct receipt_sink *ret_sink, struct iso_error *err)
+static int open_sink(const char *receipt, const struct iso_named_path *workspace,
+		     struct receipt_sink *ret_sink, struct iso_error *err)
 {
 	*ret_sink = (struct receipt_sink){.dir_fd = -1, .fd = -1};
 	if (receipt == NULL)
@@ -56,11 +57,14 @@ static int open_sink(const char *receipt, struct receipt_sink *ret_sink, struct 
 	if (directory == NULL)
 		return iso_error_nomem(err);
 	ret_sink->name = slash == NULL ? receipt : slash + 1;
-	ret_sink->dir_fd = iso_fd_above_stdio(open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC));
-	if (ret_sink->dir_fd < 0 || *ret_sink->name == '\0' ||
-	    faccessat(ret_sink->dir_fd, ".", W_OK, AT_EACCESS) < 0)
+	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
+	if (iso_named_path_open_beside(workspace, directory, "the receipt's directory", &named,
+				       err) < 0)
+		return -1;
+	if (*ret_sink->name == '\0' || faccessat(named.fd, ".", W_OK, AT_EACCESS) < 0)
 		return iso_error_set(err, ISO_ERR_INVALID, *ret_sink->name == '\0' ? EISDIR : errno,
 				     "write the receipt to \"%s\"", receipt);
+	ret_sink->dir_fd = ISO_TAKE_FD(named.fd);
 	return 0;
 }
 
@@ -179,14 +183,18 @@ struct ends {
 	const char *policy_sha256; /* borrowed; NULL: no policy */
 };
 
-static int open_log(const struct cli_run *run, struct ends *ends, struct iso_error *err)
+static int open_ends(const struct cli_run *run, struct ends *ends, struct iso_error *err)
 {
 	const char *workspace = run->request.workspace != NULL ? run->request.workspace : ".";
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
-	if (run->audit == NULL)
+	if (run->audit == NULL && run->receipt == NULL)
 		return 0;
 	/* A workspace that is none has no place to compare; the run itself will say so. */
 	(void)iso_named_path_open(workspace, "the workspace", &named, NULL);
+	if (open_sink(run->receipt, &named, &ends->sink, err) < 0)
+		return -1;
+	if (run->audit == NULL)
+		return 0;
 	if (iso_audit_open(run->audit, run->audit_key, named.path, true, &ends->log, err) < 0)
 		return -1;
 	ends->has_log = true;
@@ -275,8 +283,7 @@ int cli_run(char **argv)
 		ends.policy_sha256 = policy.loaded.sha256;
 	if (run.help) {
 		code = cli_help((char *[]){(char *)"run", NULL});
-	} else if (open_sink(run.receipt, &ends.sink, &ends_err) < 0 ||
-		   open_log(&run, &ends, &ends_err) < 0) {
+	} else if (open_ends(&run, &ends, &ends_err) < 0) {
 		cli_print_error(status < 0 ? &err : &ends_err);
 	} else {
 		if (status == 0 && policy.loaded.policy.audit_required)

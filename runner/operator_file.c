@@ -13,7 +13,7 @@
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
 #include "runner/base/path.h"
-#include "runner/plan_build.h"
+#include "runner/named_path.h"
 
 int iso_operator_file_read(const char *path, const char *what, size_t limit,
 			   struct iso_operator_file *ret_file, struct iso_error *err)
@@ -39,15 +39,15 @@ int iso_operator_file_read(const char *path, const char *what, size_t limit,
 	return 0;
 }
 
-int iso_operator_file_check_place(const char *path, const char *what, const char *workspace,
-				  struct iso_error *err)
+int iso_operator_file_check_place(const char *named, const char *path, const char *what,
+				  const char *workspace, struct iso_error *err)
 {
-	if (!iso_path_is_beneath(path, workspace))
+	if (!iso_path_is_beneath(path, workspace) && !iso_named_path_is_inside(named, workspace))
 		return 0;
 	iso_error_set(
 		err, ISO_ERR_INVALID, 0,
 		"use %s \"%s\": it lies in the workspace, where a command may have written it",
-		what, path);
+		what, named);
 	return iso_error_hint(err, "keep it outside of \"%s\"", workspace);
 }
 

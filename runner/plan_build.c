@@ -35,49 +35,6 @@
 #define HOSTNAME_MAX	     64
 #define ID_MAX		     (UINT32_MAX - 1)
 
-int iso_named_path_open(const char *path, const char *what, struct iso_named_path *ret_named,
-			struct iso_error *err)
-{
-	ISO_AUTO_CLOSE int fd = iso_fd_above_stdio(open(path, O_PATH | O_CLOEXEC));
-	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return iso_error_set(err, ISO_ERR_INVALID, errno, "open %s \"%s\"", what, path);
-	char link[64], canonical[PATH_MAX];
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t length = readlink(link, canonical, sizeof(canonical));
-	if (length < 0 || (size_t)length == sizeof(canonical))
-		return iso_error_set(err, ISO_ERR_INVALID, length < 0 ? errno : ENAMETOOLONG,
-				     "find the path of %s \"%s\"", what, path);
-	canonical[length] = '\0';
-	if (!iso_path_is_normal(canonical) || st.st_nlink == 0)
-		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "find the path of %s \"%s\": it was deleted, or lies outside "
-				     "this process's root",
-				     what, path);
-	char *copy = strdup(canonical);
-	if (copy == NULL)
-		return iso_error_nomem(err);
-	*ret_named = (struct iso_named_path){
-		.fd = ISO_TAKE_FD(fd),
-		.path = copy,
-		.mode = st.st_mode,
-		.uid = st.st_uid,
-		.gid = st.st_gid,
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-	};
-	return 0;
-}
-
-void iso_named_path_done(struct iso_named_path *named)
-{
-	if (named->path == NULL)
-		return;
-	iso_fd_close(named->fd);
-	free(named->path);
-	*named = (struct iso_named_path){.fd = -1};
-}
-
 static int build_command(const struct iso_request *request, struct iso_plan *plan,
 			 struct iso_error *err)
 {
@@ -339,8 +296,8 @@ static int build_seccomp(const struct iso_request *request, struct iso_seccomp_c
 		return 0;
 	if (iso_operator_file_read(path, "the seccomp profile", ISO_JSON_SIZE_MAX, &file, err) <
 		    0 ||
-	    iso_operator_file_check_place(file.path, "the seccomp profile", plan->workspace, err) <
-		    0)
+	    iso_operator_file_check_place(path, file.path, "the seccomp profile", plan->workspace,
+					  err) < 0)
 		return -1;
 	ISO_AUTO_FREE char *what = iso_strf("seccomp profile \"%s\"", path);
 	if (what == NULL)

@@ -6,6 +6,7 @@
 #define ISORUN_RUNNER_PLAN_BUILD_H
 
 #include "runner/isorun.h"
+#include "runner/named_path.h"
 #include "sandbox/host.h"
 #include "sandbox/plan.h"
 #include "sandbox/seccomp_custom.h"
@@ -34,20 +35,6 @@ struct iso_plan_means {
  */
 int iso_plan_build(const struct iso_request *request, const struct iso_plan_means *means,
 		   struct iso_plan *ret_plan, struct iso_error *err);
-
-/* Open a directory or file that the caller named, and find out its canonical path. */
-struct iso_named_path {
-	int fd;	    /* owned; O_PATH */
-	char *path; /* owned; canonical, absolute */
-	uint32_t mode;
-	uint32_t uid, gid;
-	uint64_t dev, ino;
-};
-
-/* `what` completes "open … \"path\"", e.g. "the workspace". Errors: ISO_ERR_INVALID. */
-int iso_named_path_open(const char *path, const char *what, struct iso_named_path *ret_named,
-			struct iso_error *err);
-void iso_named_path_done(struct iso_named_path *named);
 
 /* Part of iso_plan_build, in a file of its own (runner/plan_filesystem.c): append the operations
  * that build the payload's file system. `workspace_mapped` says whether its owner can be mapped. */

@@ -282,8 +282,8 @@ static int add_rootfs_level(struct iso_plan_builder *builder, int dir_fd, const 
 static int add_rootfs(struct iso_plan_builder *builder)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path root = {.fd = -1};
-	if (iso_named_path_open(builder->request->rootfs, "the root file system", &root,
-				builder->err) < 0)
+	if (iso_named_path_open_beside(builder->workspace, builder->request->rootfs,
+				       "the root file system", &root, builder->err) < 0)
 		return -1;
 	int dir_fd = open(root.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;

@@ -1,4 +1,5 @@
 /* The mounts that the caller asked for: every source is opened once and its identity noted. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,13 +11,22 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* `named`, normalised, for the caller to free; or NULL with the error filled. `what` completes
+ * "… \"path\"". */
+static char *normalise(struct iso_plan_builder *builder, const char *what, const char *named)
+{
+	char *normal = iso_path_normalise(named);
+	if (normal == NULL && errno == ENOMEM)
+		iso_error_nomem(builder->err);
+	else if (normal == NULL)
+		iso_error_set(builder->err, ISO_ERR_INVALID, 0,
+			      "%s \"%s\": an absolute path without \"..\" is needed", what, named);
+	return normal;
+}
+
 static int check_target(struct iso_plan_builder *builder, const char *target)
 {
 	static const char *const closed[] = {"/proc", "/dev"};
-	if (!iso_path_is_normal(target))
-		return iso_error_set(builder->err, ISO_ERR_INVALID, 0,
-				     "mount at \"%s\": an absolute path without \"..\" is needed",
-				     target);
 	bool refused = strcmp(target, "/") == 0;
 	for (size_t i = 0; i < COUNT(closed); i++)
 		refused |= iso_path_is_beneath(target, closed[i]) &&
@@ -31,12 +41,12 @@ static int check_target(struct iso_plan_builder *builder, const char *target)
 static int add_caller_bind(struct iso_plan_builder *builder, const struct iso_mount *mount)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path source = {.fd = -1};
-	if (iso_named_path_open(mount->source, "the mount source", &source, builder->err) < 0)
+	if (iso_named_path_open_beside(builder->workspace, mount->source, "the mount source",
+				       &source, builder->err) < 0)
 		return -1;
-	ISO_AUTO_FREE char *normal =
-		iso_path_normalise(mount->target != NULL ? mount->target : source.path);
-	const char *target = normal != NULL ? normal : mount->target;
-	if (check_target(builder, target) < 0)
+	ISO_AUTO_FREE char *target =
+		normalise(builder, "mount at", mount->target != NULL ? mount->target : source.path);
+	if (target == NULL || check_target(builder, target) < 0)
 		return -1;
 	if (!S_ISDIR(source.mode) && !S_ISREG(source.mode) && !S_ISSOCK(source.mode))
 		return iso_error_set(
@@ -57,8 +67,8 @@ static int add_caller_bind(struct iso_plan_builder *builder, const struct iso_mo
 
 static int add_caller_tmpfs(struct iso_plan_builder *builder, const struct iso_mount *mount)
 {
-	ISO_AUTO_FREE char *target = iso_path_normalise(mount->target);
-	if (check_target(builder, target != NULL ? target : mount->target) < 0)
+	ISO_AUTO_FREE char *target = normalise(builder, "mount at", mount->target);
+	if (target == NULL || check_target(builder, target) < 0)
 		return -1;
 	if (iso_path_is_beneath(builder->plan->workspace, target))
 		return iso_error_set(builder->err, ISO_ERR_INVALID, 0,
@@ -78,11 +88,12 @@ static int add_caller_tmpfs(struct iso_plan_builder *builder, const struct iso_m
 
 static int add_caller_mask(struct iso_plan_builder *builder, const struct iso_mount *mount)
 {
-	ISO_AUTO_FREE char *target = iso_path_normalise(mount->target);
-	if (target == NULL || strcmp(target, "/") == 0)
+	ISO_AUTO_FREE char *target = normalise(builder, "hide", mount->target);
+	if (target == NULL)
+		return -1;
+	if (strcmp(target, "/") == 0)
 		return iso_error_set(builder->err, ISO_ERR_INVALID, 0,
-				     "hide \"%s\": an absolute path without \"..\" is needed",
-				     mount->target);
+				     "hide \"/\": a path below it is needed");
 	if (iso_path_is_beneath(builder->plan->workspace, target))
 		return iso_error_set(builder->err, ISO_ERR_INVALID, 0,
 				     "hide \"%s\": it would hide the workspace", target);
@@ -98,7 +109,7 @@ static int add_caller_protection(struct iso_plan_builder *builder, const struct 
 					     ? strdup(mount->target)
 					     : iso_strf("%s/%s", workspace, mount->target);
 	ISO_AUTO_FREE char *target = joined != NULL ? iso_path_normalise(joined) : NULL;
-	if (joined == NULL)
+	if (joined == NULL || (target == NULL && errno == ENOMEM))
 		return iso_error_nomem(builder->err);
 	if (target == NULL || !iso_path_is_beneath(target, workspace) ||
 	    strcmp(target, workspace) == 0)

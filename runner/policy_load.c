@@ -10,8 +10,8 @@
 #include "runner/operator_file.h"
 #include "sandbox/capabilities.h"
 
-static int load(const struct iso_operator_file *file, struct iso_loaded_policy *loaded,
-		struct iso_error *err)
+static int load(const char *path, const struct iso_operator_file *file,
+		struct iso_loaded_policy *loaded, struct iso_error *err)
 {
 	ISO_AUTO_FREE char *what = iso_strf("policy \"%s\"", file->path);
 	if (what == NULL)
@@ -27,7 +27,7 @@ static int load(const struct iso_operator_file *file, struct iso_loaded_policy *
 	free(loaded->policy.root);
 	loaded->policy.root = canonical;
 	iso_sha256_hex(file->text, file->size, loaded->sha256);
-	return iso_operator_file_check_place(file->path, "the policy", canonical, err);
+	return iso_operator_file_check_place(path, file->path, "the policy", canonical, err);
 }
 
 int iso_policy_load(const char *path, struct iso_loaded_policy *ret_loaded, struct iso_error *err)
@@ -36,7 +36,7 @@ int iso_policy_load(const char *path, struct iso_loaded_policy *ret_loaded, stru
 	*ret_loaded = (struct iso_loaded_policy){.workspace = {.root_fd = -1}};
 	if (iso_operator_file_read(path, "the policy", ISO_JSON_SIZE_MAX, &file, err) < 0)
 		return -1;
-	if (load(&file, ret_loaded, err) < 0) {
+	if (load(path, &file, ret_loaded, err) < 0) {
 		iso_policy_unload(ret_loaded);
 		return -1;
 	}

@@ -1,6 +1,7 @@
 /* A path is a list of components between slashes; every function is one walk over it. */
 #include "runner/base/path.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +30,10 @@ bool iso_path_is_beneath(const char *path, const char *root)
 
 char *iso_path_normalise(const char *path)
 {
-	if (*path != '/')
+	if (*path != '/') {
+		errno = EINVAL;
 		return NULL;
+	}
 	char *normal = malloc(strlen(path) + 2);
 	if (normal == NULL)
 		return NULL;
@@ -40,6 +43,7 @@ char *iso_path_normalise(const char *path)
 		size_t length = strcspn(path, "/");
 		if (length == 2 && path[0] == '.' && path[1] == '.') {
 			free(normal);
+			errno = EINVAL;
 			return NULL;
 		}
 		if (length > 0 && !(length == 1 && path[0] == '.')) {

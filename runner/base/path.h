@@ -10,8 +10,8 @@ bool iso_path_is_normal(const char *path);
 /* True when `path` is `root` or lies below it; both normal ("/" is above everything). */
 bool iso_path_is_beneath(const char *path, const char *root);
 
-/* A normal copy of the absolute `path`: empty and "." components removed. NULL when it is relative,
- * holds a ".." (which only the file system can resolve), or memory is out. */
+/* A normal copy of the absolute `path`: empty and "." components removed. NULL with errno:
+ * EINVAL when it is relative or holds a ".." (which only the file system can resolve), ENOMEM. */
 char *iso_path_normalise(const char *path);
 
 #endif

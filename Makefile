@@ -80,10 +80,11 @@ ifneq ($(STATIC),)
 # musl-gcc knows no -static-pie: its start files are named here.
 PROGRAM_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/musl/%.o) $(CLI_SOURCES:%.c=$(BUILD)/musl/%.o) \
                    $(OBJ)/sandbox/init/init_image.o
-$(BUILD)/isorun: $(PROGRAM_OBJECTS) $(STATIC_CJSON)
-	$(Q)musl-gcc -static -nostartfiles -Wl,-pie -Wl,--no-dynamic-linker -Wl,-z,text $(LDHARDEN) \
-		$(LDFLAGS) -o $@ $(MUSL_DIR)/rcrt1.o $(MUSL_DIR)/crti.o $^ \
-		$(foreach library,cap hogweed nettle gmp seccomp,/usr/lib/$(MULTIARCH)/lib$(library).a) $(MUSL_DIR)/crtn.o
+PROGRAM_PARTS := $(PROGRAM_OBJECTS) $(STATIC_CJSON)
+PROGRAM_DIR := $(BUILD)/musl
+LINK_PROGRAM = musl-gcc -static -nostartfiles -Wl,-pie -Wl,--no-dynamic-linker -Wl,-z,text $(LDHARDEN) \
+	$(LDFLAGS) -o $@ $(MUSL_DIR)/rcrt1.o $(MUSL_DIR)/crti.o $^ \
+	$(foreach library,cap hogweed nettle gmp seccomp,/usr/lib/$(MULTIARCH)/lib$(library).a) $(MUSL_DIR)/crtn.o
 
 $(BUILD)/musl/%.o: %.c
 	@mkdir -p $(@D)
@@ -95,9 +96,13 @@ $(BUILD)/musl/sandbox/child.o: $(OBJ)/sandbox/child.o
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 else
-$(BUILD)/isorun: $(CLI_OBJECTS) $(BUILD)/libisorun.a
-	$(Q)$(CC) -pie $(SANITIZE) $(LDHARDEN) $(LDFLAGS) -o $@ $^ $(LIBS)
+PROGRAM_PARTS := $(CLI_OBJECTS) $(BUILD)/libisorun.a
+PROGRAM_DIR := $(OBJ)
+LINK_PROGRAM = $(CC) -pie $(SANITIZE) $(LDHARDEN) $(LDFLAGS) -o $@ $^ $(LIBS)
 endif
+
+$(BUILD)/isorun: $(PROGRAM_PARTS)
+	$(Q)$(LINK_PROGRAM)
 
 $(BUILD)/libisorun.a: $(LIB_OBJECTS)
 	$(Q)rm -f $@
@@ -158,6 +163,13 @@ $(BUILD)/hosts/%: integration/hosts/%.c $(BUILD)/libisorun.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -pthread -o $@ $< $(BUILD)/libisorun.a $(LIBS)
 
+# isorun with an allocator that fails when it is told to, for the tests of its faults.
+ALLOCATORS := malloc calloc realloc aligned_alloc
+
+$(BUILD)/isorun-starved: LDFLAGS += $(ALLOCATORS:%=-Wl,--wrap=%)
+$(BUILD)/isorun-starved: $(PROGRAM_PARTS) $(PROGRAM_DIR)/integration/faults/starve.o
+	$(Q)$(LINK_PROGRAM)
+
 # Fuzzers (libFuzzer with ASan and UBSan, so clang's own), on the corpora in tests/fuzz/corpus.
 FUZZ_SECONDS ?= 60
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
@@ -171,7 +183,7 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZED)
 
 # All unit tests and the integration tests of this kernel once with each sanitizer; with small floods and
 # trees, because what is looked for does not depend on their size.
-SANITIZED_TESTS := $(filter-out integration/run_torture.sh integration/run_software.sh,$(wildcard integration/run_*.sh))
+SANITIZED_TESTS := $(filter-out integration/run_torture.sh integration/run_software.sh integration/run_faults.sh,$(wildcard integration/run_*.sh))
 .PHONY: sanitize
 sanitize: deps
 	set -e; for mode in asan ubsan; do \
@@ -204,10 +216,10 @@ bench: deps
 	.ci/bench_peers
 	integration/bench/run $(BUILD) $(BENCH)
 
-# isorun killed and refused at every system call that it makes; minutes.
+# isorun attacked for minutes, killed at every system call that it makes, refused every call and allocation.
 .PHONY: torture
 torture: check-programs
-	TORTURE=full integration/run_all $(BUILD) integration/run_torture.sh
+	TORTURE=full FAULTS=all integration/run_all $(BUILD) integration/run_torture.sh integration/run_faults.sh
 
 .PHONY: fuzz
 fuzz: $(FUZZERS)
@@ -217,7 +229,7 @@ fuzz: $(FUZZERS)
 deps:
 	.ci/deps
 
-check-programs: all $(TESTS) $(PROBES) $(HOSTS)
+check-programs: all $(TESTS) $(PROBES) $(HOSTS) $(BUILD)/isorun-starved
 
 unit: $(TESTS)
 	tests/run_unit $(BUILD)
@@ -271,7 +283,7 @@ help:
 	@echo 'make sanitize        the tests with ASan and with UBSan'
 	@echo 'make coverage        which lines the tests reach (build/coverage/report.html)'
 	@echo 'make bench           measured against peers, interleaved; JSON and a chart'
-	@echo 'make torture         kill and refuse isorun at every system call'
+	@echo 'make torture         attack, kill and refuse isorun wherever that can be (about ten minutes)'
 	@echo 'make fuzz            the fuzzers, FUZZ_SECONDS=60 each'
 	@echo 'make lint            style, layers, headers, static analysis'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'

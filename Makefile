@@ -63,6 +63,9 @@ TEST_SOURCES := $(wildcard tests/test_*.c)
 PROBE_SOURCES := $(wildcard integration/probes/*.c)
 HOST_SOURCES := $(wildcard integration/hosts/*.c)
 
+# What runs in the child after clone.
+CHILD       := sandbox/child.c sandbox/child_world.c
+
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(OBJ)/%.o) $(OBJ)/sandbox/init/init_image.o
 CLI_OBJECTS := $(CLI_SOURCES:%.c=$(OBJ)/%.o)
 TESTS       := $(TEST_SOURCES:tests/%.c=$(BUILD)/tests/%)
@@ -92,7 +95,7 @@ $(BUILD)/musl/%.o: %.c
 
 $(BUILD)/musl/sandbox/embedded.o: $(GEN)/seccomp_default.inc $(GEN)/loopback.inc
 
-$(BUILD)/musl/sandbox/child.o: $(OBJ)/sandbox/child.o
+$(CHILD:%.c=$(BUILD)/musl/%.o): $(BUILD)/musl/%.o: $(OBJ)/%.o
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 else
@@ -117,7 +120,7 @@ $(OBJ)/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
 # After clone this shares the parent's memory; see sandbox/child.h.
-$(OBJ)/sandbox/child.o: sandbox/child.c
+$(CHILD:%.c=$(OBJ)/%.o): $(OBJ)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(FREE_CFLAGS) -c -o $@ $<
 

@@ -40,6 +40,10 @@ written() {
 }
 written_worked() { [ "$(cat made)" = x ]; }
 
+# Four runs of one engine, the last two of which share mounts.
+series() { printf '%s\n' "$work" "$work" "$work" "$work" | "$@" "$HOSTS/host_series"; }
+series_worked() { [ "$(uniq -c <"$base/out" | tr -d ' ')$(cat made)" = 4ranx ]; }
+
 # An ordinary user, in a workspace of its own.
 by_user() {
   (cd "$base/own" && setpriv --reuid $user --regid $user --clear-groups "$@" "$program" \
@@ -139,6 +143,7 @@ if command -v strace >/dev/null; then
   refuse 'RUN-2 a run with mounts and limits' furnished isorun
   refuse "RUN-2 a user's run" by_user isorun
   refuse "RUN-2 a user's run, between isorun and the payload" by_user others -f
+  refuse 'RUN-2 runs that share mounts' series others -f
   refuse 'TOOL-1 a file written by a tool' written isorun
 elif [ "$KERNEL" != vm ]; then
   skip 'system calls' 'there is no strace'

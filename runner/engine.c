@@ -39,6 +39,7 @@ struct iso_engine {
 	int init_fd;	 /* owned; the init program */
 	int dev_null_fd; /* owned */
 	struct iso_idmap_cache idmaps;
+	struct iso_template_cache templates;
 	struct iso_seccomp_custom seccomp; /* the last custom filter */
 	struct iso_cgroup_site site;
 	struct iso_error site_error; /* why there is no site; code ISO_OK when there is one */
@@ -110,6 +111,7 @@ void iso_engine_free(iso_engine *engine)
 	iso_cgroup_sweep(&engine->site);
 	iso_cgroup_site_done(&engine->site);
 	iso_idmap_cache_done(&engine->idmaps);
+	iso_template_cache_done(&engine->templates);
 	iso_seccomp_custom_done(&engine->seccomp);
 	iso_fd_close(engine->init_fd);
 	iso_fd_close(engine->dev_null_fd);
@@ -229,8 +231,8 @@ static int start(struct run *run, struct iso_error *err)
 		.stdout_fd = run->streams[0].write_fd,
 		.stderr_fd = run->streams[run->request->merge_streams ? 0 : 1].write_fd,
 	};
-	if (iso_prepare(&run->plan, cgroup_of(run), &fds, &run->engine->idmaps, &run->prepared,
-			err) < 0 ||
+	if (iso_prepare(&run->plan, cgroup_of(run), &fds, &run->engine->idmaps,
+			&run->engine->templates, &run->prepared, err) < 0 ||
 	    iso_launch(&run->prepared, cgroup_of(run), &run->process, err) < 0)
 		return -1;
 	for (int i = 0; i < 2; i++)
@@ -421,6 +423,7 @@ int iso_engine_run(iso_engine *engine, const struct iso_request *request, iso_re
 	};
 	int status = execute(&run, result, err);
 	release(&run, result);
+	engine->templates.wanted = true; /* where one run has been, others come */
 	if (status < 0) {
 		iso_result_free(result);
 		return -1;

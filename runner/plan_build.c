@@ -96,8 +96,7 @@ static bool is_allowed_workdir(const struct iso_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->fsop_count; i++) {
 		const struct iso_fsop *op = &plan->fsops[i];
-		bool named_by_caller = op->kind == ISO_FSOP_BIND && op->source_ino != 0;
-		if (named_by_caller && strcmp(op->source, op->target) == 0 &&
+		if (op->by_caller && strcmp(op->source, op->target) == 0 &&
 		    iso_path_is_beneath(path, op->target))
 			return true;
 	}

@@ -151,6 +151,8 @@ int iso_builder_add_host_entry(struct iso_plan_builder *builder, int dir_fd, con
 	if (op == NULL)
 		return -1;
 	op->optional = true; /* gone since: as if it had never been */
+	op->source_dev = st.st_dev;
+	op->source_ino = st.st_ino;
 	return 0;
 }
 

@@ -222,6 +222,7 @@ static int add_workspace(struct iso_plan_builder *builder, bool mapped)
 		return -1;
 	op->writable = !builder->request->workspace_read_only;
 	op->owner_mapped = mapped;
+	op->by_caller = true;
 	op->source_dev = workspace->dev;
 	op->source_ino = workspace->ino;
 	return 0;

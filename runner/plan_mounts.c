@@ -60,6 +60,7 @@ static int add_caller_bind(struct iso_plan_builder *builder, const struct iso_mo
 		return -1;
 	op->writable = mount->kind == ISO_MOUNT_RW;
 	op->owner_mapped = op->writable && builder->plan->identity.kind == ISO_IDENTITY_MAPPED;
+	op->by_caller = true;
 	op->source_dev = source.dev;
 	op->source_ino = source.ino;
 	return 0;

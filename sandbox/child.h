@@ -28,7 +28,10 @@ struct iso_child_op {
 	uint64_t device;   /* DEVICE: its number */
 	uint32_t uid, gid; /* DIR: new owner when `give_away` */
 	bool give_away, optional;
+	bool by_caller;	   /* BIND: as in the plan */
+	bool closed_later; /* TMPFS: nobody writes to it once it is built */
 	uint64_t source_dev, source_ino;
+	uint32_t index; /* its place in the plan, for reports */
 };
 
 struct iso_child {
@@ -36,9 +39,9 @@ struct iso_child {
 	const char *uid_map, *gid_map;
 	bool has_cgroup;
 	int join_fds[ISO_V1_COUNT]; /* v1 tasks files, or -1 */
+	int template_fd;	    /* mount namespace that holds what `ops` does not, or -1 */
 	const struct iso_child_op *ops;
 	size_t op_count;
-	bool has_masks;
 	const char *hostname;
 	size_t hostname_length;
 	const void *loopback_message;
@@ -51,5 +54,9 @@ struct iso_child {
 
 /* Set everything up and execute the init; on failure report and exit. Runs after clone only. */
 void iso_child_main(const void *child) __attribute__((noreturn));
+
+/* Build `ops` in the fresh mount namespace of a clone, report ISO_RECORD_STARTED and wait for the
+ * end, which comes at the latest when the parent ends (ISO_INIT_FD_PARENT). */
+void iso_child_make_template(const void *child) __attribute__((noreturn));
 
 #endif

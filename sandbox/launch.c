@@ -54,6 +54,8 @@ int iso_launch(struct iso_prepared *prepared, const struct iso_cgroup *cgroup,
 		.stack = (uintptr_t)prepared->stack,
 		.stack_size = ISO_CHILD_STACK_SIZE,
 	};
+	if (prepared->child.template_fd >= 0)
+		args.flags &= ~(uint64_t)CLONE_NEWNS; /* it is the template's that is copied */
 	if (prepared->child.own_user_namespace)
 		args.flags |= CLONE_NEWUSER;
 	if (cgroup != NULL) {

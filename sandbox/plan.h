@@ -44,7 +44,8 @@ struct iso_fsop {
 	bool optional;	     /* MASK, COVER, PROTECT, BIND: what does not exist is skipped */
 	bool payload_owned;  /* DIR, TMPFS: belongs to the payload */
 	bool owner_mapped;   /* BIND: the owner of `source` appears as the payload */
-	uint64_t source_dev, source_ino; /* BIND: which object was meant, or 0; not printed */
+	bool by_caller; /* BIND: the caller named `source`; nothing else will do; not printed */
+	uint64_t source_dev, source_ino; /* BIND: which object was meant; not printed */
 };
 
 enum iso_identity_kind {

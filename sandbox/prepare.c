@@ -61,8 +61,7 @@ static int open_meant(const struct iso_fsop *op, struct stat *ret_st, struct iso
 	ISO_AUTO_CLOSE int fd = open(op->source, O_PATH | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, ret_st) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "bind \"%s\"", op->source);
-	if (op->source_ino != 0 &&
-	    (ret_st->st_dev != op->source_dev || ret_st->st_ino != op->source_ino))
+	if (op->by_caller && (ret_st->st_dev != op->source_dev || ret_st->st_ino != op->source_ino))
 		return iso_error_set(err, ISO_ERR_SYSTEM, 0,
 				     "bind \"%s\": it was replaced since the plan was made",
 				     op->source);
@@ -163,12 +162,50 @@ static int prepare_op(struct iso_prepared *prepared, size_t index, struct iso_er
 		.gid = plan->identity.host_gid,
 		.give_away = op->payload_owned && plan->identity.kind != ISO_IDENTITY_CALLER,
 		.optional = op->optional,
+		.by_caller = op->by_caller,
+		.closed_later = op->kind == ISO_FSOP_TMPFS && op->device_files,
 		.source_dev = op->source_dev,
 		.source_ino = op->source_ino,
+		.index = (uint32_t)index,
 	};
-	prepared->child.has_masks |= op->kind == ISO_FSOP_MASK;
 	if (op->kind == ISO_FSOP_BIND && op->owner_mapped)
 		return clone_mapped(prepared, op, &out->tree_fd, err);
+	return 0;
+}
+
+/* Clone a bind as it is: in a copy of a template the child cannot reach the host's paths. */
+static int clone_plain(const struct iso_fsop *op, int *ret_fd, struct iso_error *err)
+{
+	struct stat st;
+	ISO_AUTO_CLOSE int path_fd = open_meant(op, &st, err);
+	if (path_fd < 0)
+		return -1;
+	*ret_fd = iso_idmap_clone_tree(path_fd, bind_attributes(op), -1);
+	return *ret_fd >= 0 ? 0
+			    : iso_error_set(err, ISO_ERR_SYSTEM, errno, "bind \"%s\"", op->source);
+}
+
+/* Leave to the child what a template, if there is one, does not have. */
+static int use_template(struct iso_prepared *prepared, struct iso_error *err)
+{
+	struct iso_child *child = &prepared->child;
+	ISO_AUTO_FREE bool *is_common = NULL;
+	child->template_fd = -1;
+	if (!iso_template_find(prepared->templates, child, &child->template_fd, &is_common))
+		return 0;
+	size_t count = 0;
+	for (size_t i = 0; i < child->op_count; i++) {
+		if (is_common[i])
+			continue;
+		struct iso_child_op *op = &prepared->ops[count++];
+		*op = prepared->ops[i];
+		if (op != &prepared->ops[i])
+			prepared->ops[i].tree_fd = -1;
+		if (op->kind == ISO_FSOP_BIND && op->tree_fd < 0 &&
+		    clone_plain(&prepared->plan->fsops[i], &op->tree_fd, err) < 0)
+			return -1;
+	}
+	child->op_count = count;
 	return 0;
 }
 
@@ -322,8 +359,10 @@ static int prepare(struct iso_prepared *prepared, const struct iso_cgroup *cgrou
 	const struct iso_identity *identity = &plan->identity;
 	static char *const no_environment[] = {NULL};
 
+	prepared->child.own_user_namespace = identity->kind == ISO_IDENTITY_CALLER;
 	if (open_control(prepared, err) < 0 || prepare_init_argv(prepared, err) < 0 ||
-	    prepare_ops(prepared, err) < 0 || send_config(prepared, err) < 0)
+	    prepare_ops(prepared, err) < 0 || use_template(prepared, err) < 0 ||
+	    send_config(prepared, err) < 0)
 		return -1;
 	prepared->stack = aligned_alloc(16, ISO_CHILD_STACK_SIZE);
 	if (prepared->stack == NULL)
@@ -334,7 +373,6 @@ static int prepare(struct iso_prepared *prepared, const struct iso_cgroup *cgrou
 		 identity->host_gid);
 
 	struct iso_child *child = &prepared->child;
-	child->own_user_namespace = identity->kind == ISO_IDENTITY_CALLER;
 	child->uid_map = prepared->uid_map;
 	child->gid_map = prepared->gid_map;
 	child->has_cgroup = cgroup != NULL;
@@ -357,11 +395,13 @@ static int prepare(struct iso_prepared *prepared, const struct iso_cgroup *cgrou
 
 int iso_prepare(const struct iso_plan *plan, const struct iso_cgroup *cgroup,
 		const struct iso_launch_fds *fds, struct iso_idmap_cache *idmaps,
-		struct iso_prepared *ret_prepared, struct iso_error *err)
+		struct iso_template_cache *templates, struct iso_prepared *ret_prepared,
+		struct iso_error *err)
 {
 	*ret_prepared = (struct iso_prepared){
 		.plan = plan,
 		.idmaps = idmaps,
+		.templates = templates,
 		.control_fd = -1,
 		.child_control_fd = -1,
 		.self_pidfd = -1,

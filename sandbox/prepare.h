@@ -9,6 +9,7 @@
 #include "sandbox/child.h"
 #include "sandbox/idmap.h"
 #include "sandbox/plan.h"
+#include "sandbox/template.h"
 
 /* Descriptors that the caller lends for the launch. */
 struct iso_launch_fds {
@@ -19,8 +20,9 @@ struct iso_launch_fds {
 };
 
 struct iso_prepared {
-	const struct iso_plan *plan;	/* borrowed; outlives this */
-	struct iso_idmap_cache *idmaps; /* borrowed */
+	const struct iso_plan *plan;	      /* borrowed; outlives this */
+	struct iso_idmap_cache *idmaps;	      /* borrowed */
+	struct iso_template_cache *templates; /* borrowed */
 	struct iso_child child;
 	struct iso_child_op *ops;  /* owned */
 	char **op_options;	   /* owned strings, one slot an operation */
@@ -37,14 +39,16 @@ struct iso_prepared {
 /*
  * Prepare `plan` for a launch into `cgroup` (NULL: none).
  *
- * idmaps  where mappings are kept between runs
+ * idmaps     where mappings are kept between runs
+ * templates  where mounts that runs have in common are kept
  *
  * Errors: ISO_ERR_SYSTEM and ISO_ERR_UNSUPPORTED name the step and the object; ISO_ERR_NOMEM.
  * Nothing of the host is changed.
  */
 int iso_prepare(const struct iso_plan *plan, const struct iso_cgroup *cgroup,
 		const struct iso_launch_fds *fds, struct iso_idmap_cache *idmaps,
-		struct iso_prepared *ret_prepared, struct iso_error *err);
+		struct iso_template_cache *templates, struct iso_prepared *ret_prepared,
+		struct iso_error *err);
 
 /* Release everything; a zeroed value is fine. */
 void iso_prepared_done(struct iso_prepared *prepared);

@@ -13,6 +13,7 @@
 	X(CGROUP_NAMESPACE, "unshare the cgroup namespace")       \
 	X(ID_MAP, "map the caller's ids into the user namespace") \
 	X(PROPAGATION, "make the mount tree private")             \
+	X(TEMPLATE, "copy the mounts that runs have in common")   \
 	X(ROOT, "mount the root file system")                     \
 	X(FSOP, "build the file system")                          \
 	X(HOSTNAME, "set the host name")                          \

@@ -133,20 +133,21 @@ static const struct iso_cgroup *cgroup_of(const struct run *run)
 static int create_cgroup(struct run *run, struct iso_error *err)
 {
 	const iso_engine *engine = run->engine;
-	if (engine->site_error.code == ISO_OK) {
-		struct iso_error refused = {0};
-		if (iso_cgroup_create(&engine->site, &run->plan.limits, &run->cgroup, &refused) ==
-		    0)
-			return 0;
-		if (!run->plan.cgroup_optional) {
-			*err = refused;
-			return -1;
-		}
-	} else if (!run->plan.cgroup_optional) {
-		*err = engine->site_error;
-		return -1;
-	}
-	return 0; /* the receipt says "none" */
+	if (engine->site_error.code == ISO_OK)
+		return iso_cgroup_create(&engine->site, &run->cgroup, err);
+	*err = engine->site_error;
+	return -1;
+}
+
+/* Where it may also be none, that is decided before anything depends on it. */
+static int create_optional_cgroup(struct run *run)
+{
+	struct iso_error refused = {0};
+	if (create_cgroup(run, &refused) < 0)
+		return 0; /* the receipt says "none" */
+	if (iso_cgroup_limit(&run->cgroup, &run->plan.limits, &refused) < 0)
+		(void)iso_cgroup_remove(&run->cgroup, iso_clock_mono_ns(), NULL);
+	return 0;
 }
 
 /* How much of a stream is kept, in bytes or characters. */
@@ -216,12 +217,25 @@ static int look_after(struct run *run, struct iso_result *result, struct iso_err
 	return status;
 }
 
+/* Let the child, which has set itself up meanwhile, go on under its limits. */
+static int release_child(struct run *run, struct iso_error *err)
+{
+	bool settled = cgroup_of(run) == NULL || run->plan.cgroup_optional;
+	if ((settled || iso_cgroup_limit(&run->cgroup, &run->plan.limits, err) == 0) &&
+	    iso_prepared_release(&run->prepared, err) == 0)
+		return 0;
+	run->ending.left_behind = !iso_process_abandon(&run->process);
+	return -1;
+}
+
 static int start(struct run *run, struct iso_error *err)
 {
 	if (look_before(run, err) < 0)
 		return -1;
 	run->started_mono_ns = iso_clock_mono_ns(); /* looking is not the payload's time */
-	if (create_cgroup(run, err) < 0 || open_streams(run, err) < 0)
+	int created =
+		run->plan.cgroup_optional ? create_optional_cgroup(run) : create_cgroup(run, err);
+	if (created < 0 || open_streams(run, err) < 0)
 		return -1;
 	const struct iso_launch_fds fds = {
 		.init_fd = run->engine->init_fd,
@@ -237,7 +251,7 @@ static int start(struct run *run, struct iso_error *err)
 		return -1;
 	for (int i = 0; i < 2; i++)
 		run->streams[i].write_fd = iso_fd_close(run->streams[i].write_fd);
-	return 0;
+	return release_child(run, err);
 }
 
 static void supervise(struct run *run)

@@ -204,12 +204,18 @@ static int make_directory(int parent_fd, const char *name, int *ret_fd, struct i
 	return 0;
 }
 
+bool iso_cgroup_uses_v1(const struct iso_cgroup *cgroup, const struct iso_limits *limits,
+			enum iso_v1 v1)
+{
+	return cgroup->mode == ISO_CGROUP_HYBRID && cgroup->site->v1_dir_fds[v1] >= 0 &&
+	       (v1 != ISO_V1_CPU || limits->cpu_max_millis != ISO_UNLIMITED);
+}
+
 static int make_v1(struct iso_cgroup *cgroup, const struct iso_limits *limits,
 		   struct iso_error *err)
 {
 	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++) {
-		bool wanted = v1 != ISO_V1_CPU || limits->cpu_max_millis != ISO_UNLIMITED;
-		if (!wanted || cgroup->site->v1_dir_fds[v1] < 0)
+		if (!iso_cgroup_uses_v1(cgroup, limits, v1))
 			continue;
 		if (make_directory(cgroup->site->v1_dir_fds[v1], cgroup->name, &cgroup->v1_fds[v1],
 				   err) < 0) {
@@ -221,16 +227,11 @@ static int make_v1(struct iso_cgroup *cgroup, const struct iso_limits *limits,
 				"who must be in it: delegate that controller, too",
 				mount);
 		}
-		cgroup->v1_tasks_fds[v1] = iso_fd_above_stdio(
-			openat(cgroup->v1_fds[v1], "tasks", O_WRONLY | O_CLOEXEC));
-		if (cgroup->v1_tasks_fds[v1] < 0)
-			return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open cgroup \"%s/tasks\"",
-					     cgroup->name);
 	}
 	return 0;
 }
 
-static int create(struct iso_cgroup *cgroup, const struct iso_limits *limits, struct iso_error *err)
+static int create(struct iso_cgroup *cgroup, struct iso_error *err)
 {
 	char random[ISO_RANDOM_HEX_SIZE(8)];
 	if (iso_random_hex(8, random) < 0)
@@ -246,22 +247,27 @@ static int create(struct iso_cgroup *cgroup, const struct iso_limits *limits, st
 	if (faccessat(cgroup->dir_fd, "cgroup.kill", W_OK, AT_EACCESS) < 0)
 		return iso_error_set(err, ISO_ERR_UNSUPPORTED, errno,
 				     "find cgroup.kill (Linux 5.14 has it)");
-	if (cgroup->mode == ISO_CGROUP_HYBRID && make_v1(cgroup, limits, err) < 0)
-		return -1;
 	cgroup->events_fd =
 		iso_fd_above_stdio(openat(cgroup->dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC));
 	if (cgroup->events_fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open cgroup \"%s/cgroup.events\"",
 				     cgroup->name);
-	if (limit_memory(cgroup, limits->memory_max_bytes, err) < 0 ||
+	return 0;
+}
+
+int iso_cgroup_limit(struct iso_cgroup *cgroup, const struct iso_limits *limits,
+		     struct iso_error *err)
+{
+	if (make_v1(cgroup, limits, err) < 0 ||
+	    limit_memory(cgroup, limits->memory_max_bytes, err) < 0 ||
 	    limit_pids(cgroup, limits->pids_max_count, err) < 0 ||
 	    limit_cpu(cgroup, limits->cpu_max_millis, err) < 0)
 		return -1;
 	return 0;
 }
 
-int iso_cgroup_create(const struct iso_cgroup_site *site, const struct iso_limits *limits,
-		      struct iso_cgroup *ret_cgroup, struct iso_error *err)
+int iso_cgroup_create(const struct iso_cgroup_site *site, struct iso_cgroup *ret_cgroup,
+		      struct iso_error *err)
 {
 	struct iso_cgroup cgroup = {
 		.mode = site->mode,
@@ -270,9 +276,8 @@ int iso_cgroup_create(const struct iso_cgroup_site *site, const struct iso_limit
 		.events_fd = -1,
 		.oom_fd = -1,
 		.v1_fds = {-1, -1, -1},
-		.v1_tasks_fds = {-1, -1, -1},
 	};
-	if (create(&cgroup, limits, err) < 0) {
+	if (create(&cgroup, err) < 0) {
 		/* The first error is the one to report; nothing can be a member yet. */
 		(void)iso_cgroup_remove(&cgroup, iso_clock_mono_ns(), NULL);
 		return -1;
@@ -372,7 +377,6 @@ int iso_cgroup_remove(struct iso_cgroup *cgroup, int64_t deadline_ns, struct iso
 	iso_fd_close(cgroup->oom_fd); /* unregisters the event */
 	iso_fd_close(cgroup->events_fd);
 	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++) {
-		iso_fd_close(cgroup->v1_tasks_fds[v1]);
 		iso_fd_close(cgroup->v1_fds[v1]);
 		if (cgroup->v1_fds[v1] >= 0 &&
 		    remove_directory(cgroup->site->v1_dir_fds[v1], cgroup->name, deadline_ns) < 0)

@@ -44,11 +44,10 @@ struct iso_cgroup {
 	enum iso_cgroup_mode mode;
 	const struct iso_cgroup_site *site; /* borrowed; outlives this */
 	char name[48];
-	int dir_fd;			/* owned */
-	int v1_fds[ISO_V1_COUNT];	/* owned; directories, -1 where not used */
-	int v1_tasks_fds[ISO_V1_COUNT]; /* owned; the child joins by writing "0" */
-	int events_fd;			/* owned; cgroup.events */
-	int oom_fd; /* owned; hybrid: eventfd of v1 out-of-memory events, or -1 */
+	int dir_fd;		  /* owned */
+	int v1_fds[ISO_V1_COUNT]; /* owned; directories, -1 where not used */
+	int events_fd;		  /* owned; cgroup.events */
+	int oom_fd;		  /* owned; hybrid: eventfd of v1 out-of-memory events, or -1 */
 	uint64_t memory_effective_bytes, pids_effective_count, cpu_effective_millis;
 };
 
@@ -69,9 +68,24 @@ struct iso_cgroup_usage {
 int iso_cgroup_site_open(struct iso_cgroup_site *ret_site, struct iso_error *err);
 void iso_cgroup_site_done(struct iso_cgroup_site *site);
 
-/* Create a cgroup of a fresh name with the limits in force; they are read back as effective. */
-int iso_cgroup_create(const struct iso_cgroup_site *site, const struct iso_limits *limits,
-		      struct iso_cgroup *ret_cgroup, struct iso_error *err);
+/*
+ * A cgroup in two steps, the second of which can be done while its first member is being set up:
+ *
+ * iso_cgroup_create  of a fresh name, in v2, for CLONE_INTO_CGROUP
+ * iso_cgroup_limit   the v1 directories, which that member then joins, and the limits in force;
+ *		      they are read back as effective
+ *
+ * Errors: ISO_ERR_SYSTEM, ISO_ERR_UNSUPPORTED. iso_cgroup_remove is for the caller to call, also
+ * after a failure of the second.
+ */
+int iso_cgroup_create(const struct iso_cgroup_site *site, struct iso_cgroup *ret_cgroup,
+		      struct iso_error *err);
+int iso_cgroup_limit(struct iso_cgroup *cgroup, const struct iso_limits *limits,
+		     struct iso_error *err);
+
+/* Whether `limits` need a directory in this v1 hierarchy. */
+bool iso_cgroup_uses_v1(const struct iso_cgroup *cgroup, const struct iso_limits *limits,
+			enum iso_v1 v1);
 
 /* Kill every member, also stopped, frozen and not yet visible ones. 0, or -1 with errno. */
 int iso_cgroup_kill(const struct iso_cgroup *cgroup);

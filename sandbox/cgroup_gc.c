@@ -44,7 +44,8 @@ static bool is_run(const char *name)
 	       name[strlen(ISO_CGROUP_PREFIX)] >= '0' && name[strlen(ISO_CGROUP_PREFIX)] <= '9';
 }
 
-/* Nobody's: old enough, and its lock can be had (it is kept in `fd`). */
+/* Nobody's: old enough, and its lock can be had (it is kept in `fd`). What cgroupfs gives as the
+ * time is that of the first look at the directory, which is never too early. */
 static bool is_stale(int fd)
 {
 	struct stat st;
@@ -113,16 +114,13 @@ static bool has_anchor(int dir_fd, const char *name, unsigned int depth)
 	return found;
 }
 
-/* Remove a v1 cgroup whose anchor is gone; with members it is somebody's, and rmdir refuses. */
+/* Remove a v1 cgroup whose anchor is gone, however young it is: the anchor was there before it.
+ * With members it is somebody's, and rmdir refuses. */
 static void clean_v1(int parent_fd, const char *name, struct sweep *sweep)
 {
 	enum iso_cgroup_mode mode;
 	const char *mount = iso_cgroup_find_mount(&mode);
-	struct stat st;
-	if (mount == NULL || fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    time(NULL) - st.st_ctime < YOUNG_S)
-		return;
-	int mount_fd = open(mount, DIRECTORY_FLAGS);
+	int mount_fd = mount != NULL ? open(mount, DIRECTORY_FLAGS) : -1;
 	if (mount_fd < 0 || has_anchor(mount_fd, name, DEPTH_MAX))
 		return;
 	if (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)

@@ -60,15 +60,39 @@ static void keep_setpcap(const struct iso_child *child)
 }
 
 /*
- * The v2 cgroup was joined by clone itself. The cgroup namespace comes after that, so that its root
- * is the run's own cgroup and not the caller's.
+ * The parent sets the limits meanwhile; it is done when the init's configuration is there to be
+ * read. Should it die instead, nothing here may go on.
+ */
+static void wait_for_limits(const struct iso_child *child)
+{
+	struct pollfd polled[] = {
+		{.fd = child->descriptors[ISO_INIT_FD_CONTROL], .events = POLLIN},
+		{.fd = child->descriptors[ISO_INIT_FD_PARENT], .events = POLLIN},
+	};
+	while (polled[0].revents == 0) {
+		long result = iso_raw3(SYS_poll, ISO_ARG(polled), 2, -1);
+		if (result < 0 && result != -EINTR)
+			iso_child_fail(child, ISO_STEP_CGROUP_JOIN, ISO_CHILD_NO_INDEX, result);
+		if (polled[1].revents != 0)
+			(void)iso_raw1(SYS_exit_group, 1);
+	}
+}
+
+/*
+ * The v2 cgroup was joined by clone itself. The cgroup namespace comes after the others, so that
+ * its root is the run's own cgroup and not the caller's.
  */
 static void join_cgroup(const struct iso_child *child)
 {
+	const enum iso_step step = ISO_STEP_CGROUP_JOIN;
 	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++) {
-		if (child->join_fds[v1] >= 0)
-			iso_child_check(child, ISO_STEP_CGROUP_JOIN,
-					iso_raw3(SYS_write, child->join_fds[v1], ISO_ARG("0"), 1));
+		if (child->join_dirs[v1] < 0)
+			continue;
+		long fd = iso_raw4(SYS_openat, child->join_dirs[v1], ISO_ARG(child->join_path),
+				   O_WRONLY | O_CLOEXEC, 0);
+		iso_child_check(child, step, fd);
+		iso_child_check(child, step, iso_raw3(SYS_write, fd, ISO_ARG("0"), 1));
+		iso_child_close(fd);
 	}
 	iso_child_check(child, ISO_STEP_CGROUP_NAMESPACE, iso_raw1(SYS_unshare, CLONE_NEWCGROUP));
 }
@@ -135,18 +159,14 @@ void iso_child_main(const void *argument)
 	(void)iso_raw1(SYS_umask, 0); /* modes in the plan are meant as they stand */
 	if (child.own_user_namespace)
 		map_ids(&child);
-	if (child.has_cgroup)
-		join_cgroup(&child);
-	else
-		iso_child_check(&child, ISO_STEP_CGROUP_NAMESPACE,
-				iso_raw1(SYS_unshare, CLONE_NEWCGROUP));
-
 	long root = child.template_fd < 0 ? iso_child_build_world(&child)
 					  : iso_child_copy_world(&child);
 	iso_child_check(
 		&child, ISO_STEP_HOSTNAME,
 		iso_raw2(SYS_sethostname, ISO_ARG(child.hostname), (long)child.hostname_length));
 	loopback_up(&child);
+	wait_for_limits(&child);
+	join_cgroup(&child);
 	if (child.template_fd < 0)
 		iso_child_leave_host(&child, root);
 	if (child.own_user_namespace)

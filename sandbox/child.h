@@ -37,9 +37,10 @@ struct iso_child_op {
 struct iso_child {
 	bool own_user_namespace; /* clone made one: map `uid_map`, `gid_map` first */
 	const char *uid_map, *gid_map;
-	bool has_cgroup;
-	int join_fds[ISO_V1_COUNT]; /* v1 tasks files, or -1 */
-	int template_fd;	    /* mount namespace that holds what `ops` does not, or -1 */
+	int join_dirs
+		[ISO_V1_COUNT]; /* v1 directories in which `join_path` is a tasks file, or -1 */
+	const char *join_path;
+	int template_fd; /* mount namespace that holds what `ops` does not, or -1 */
 	const struct iso_child_op *ops;
 	size_t op_count;
 	const char *hostname;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "runner/base/cleanup.h"
+#include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
 #include "sandbox/init/init_image.h"
@@ -26,6 +28,8 @@
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U /* Linux 6.3 */
 #endif
+
+#define ABANDON_LIMIT_MS 5000
 
 /* The cgroup namespace is unshared later (sandbox/child.c), and for root the user namespace last of
  * all (sandbox/init/init.c): see docs/decisions/002-namespace-order.md. */
@@ -92,6 +96,18 @@ void iso_process_reap(struct iso_process *process)
 	while (waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG | __WALL) < 0 &&
 	       errno == EINTR)
 		;
+}
+
+bool iso_process_abandon(struct iso_process *process)
+{
+	struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
+	int64_t deadline_ns = iso_deadline_after(iso_clock_mono_ns(), ABANDON_LIMIT_MS);
+	iso_process_signal(process, SIGKILL);
+	while (poll(&ended, 1, iso_deadline_poll_ms(deadline_ns, iso_clock_mono_ns())) < 0 &&
+	       errno == EINTR)
+		;
+	iso_process_reap(process);
+	return ended.revents != 0;
 }
 
 int iso_launch_open_init(struct iso_error *err)

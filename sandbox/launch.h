@@ -2,6 +2,7 @@
 #ifndef ISORUN_SANDBOX_LAUNCH_H
 #define ISORUN_SANDBOX_LAUNCH_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "sandbox/cgroup.h"
@@ -13,8 +14,9 @@ struct iso_process {
 };
 
 /*
- * Clone the child into its namespaces and into `cgroup` (NULL: none). It reports over the control
- * pair of `prepared`, which must stay untouched until that reports or closes.
+ * Clone the child into its namespaces and into `cgroup` (NULL: none), where it sets itself up and
+ * waits for iso_prepared_release. It reports over the control pair of `prepared`, which must stay
+ * untouched until that reports or closes.
  *
  * Errors: ISO_ERR_LAUNCH; nothing runs then.
  */
@@ -23,6 +25,10 @@ int iso_launch(struct iso_prepared *prepared, const struct iso_cgroup *cgroup,
 
 /* Send a signal to the init, or to what is about to become it. */
 void iso_process_signal(const struct iso_process *process, int signal_number);
+
+/* Kill and reap a child that waits for its release. False when it does not end: then the memory
+ * that it was prepared with stays its own. */
+bool iso_process_abandon(struct iso_process *process);
 
 /* Reap the ended init; harmless when the host program's own wait was faster. */
 void iso_process_reap(struct iso_process *process);

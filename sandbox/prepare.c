@@ -275,8 +275,7 @@ static size_t strings_size(const struct iso_strv *strings)
 	return size;
 }
 
-/* Compose the init's message and put it into the pair, where it waits. */
-static int send_config(const struct iso_prepared *prepared, struct iso_error *err)
+static int compose_config(struct iso_prepared *prepared, struct iso_error *err)
 {
 	const struct iso_plan *plan = prepared->plan;
 	ISO_CLEANUP(iso_strv_done) struct iso_strv strings = {0};
@@ -291,9 +290,11 @@ static int send_config(const struct iso_prepared *prepared, struct iso_error *er
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "prepare the init: working directory, PATH and the writable "
 				     "paths are too long together");
-	ISO_AUTO_FREE char *message = calloc(1, size);
+	char *message = calloc(1, size);
 	if (message == NULL)
 		return iso_error_nomem(err);
+	prepared->config = message;
+	prepared->config_size = size;
 	size_t path_offset = strings_offset + strlen(strings.items[0]) + 1;
 	struct iso_init_config *config = (struct iso_init_config *)message;
 	*config = (struct iso_init_config){
@@ -323,7 +324,13 @@ static int send_config(const struct iso_prepared *prepared, struct iso_error *er
 	char *cursor = message + strings_offset;
 	for (size_t i = 0; i < strings.count; i++)
 		cursor = stpcpy(cursor, strings.items[i]) + 1;
-	if (send(prepared->control_fd, message, size, MSG_NOSIGNAL) != (ssize_t)size)
+	return 0;
+}
+
+int iso_prepared_release(struct iso_prepared *prepared, struct iso_error *err)
+{
+	if (send(prepared->control_fd, prepared->config, prepared->config_size, MSG_NOSIGNAL) < 0 &&
+	    errno != EPIPE && errno != ECONNRESET) /* a child that has ended has said why */
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "configure the init");
 	return 0;
 }
@@ -362,7 +369,7 @@ static int prepare(struct iso_prepared *prepared, const struct iso_cgroup *cgrou
 	prepared->child.own_user_namespace = identity->kind == ISO_IDENTITY_CALLER;
 	if (open_control(prepared, err) < 0 || prepare_init_argv(prepared, err) < 0 ||
 	    prepare_ops(prepared, err) < 0 || use_template(prepared, err) < 0 ||
-	    send_config(prepared, err) < 0)
+	    compose_config(prepared, err) < 0)
 		return -1;
 	prepared->stack = aligned_alloc(16, ISO_CHILD_STACK_SIZE);
 	if (prepared->stack == NULL)
@@ -375,9 +382,14 @@ static int prepare(struct iso_prepared *prepared, const struct iso_cgroup *cgrou
 	struct iso_child *child = &prepared->child;
 	child->uid_map = prepared->uid_map;
 	child->gid_map = prepared->gid_map;
-	child->has_cgroup = cgroup != NULL;
 	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++)
-		child->join_fds[v1] = cgroup != NULL ? cgroup->v1_tasks_fds[v1] : -1;
+		child->join_dirs[v1] =
+			cgroup != NULL && iso_cgroup_uses_v1(cgroup, &plan->limits, v1)
+				? cgroup->site->v1_dir_fds[v1]
+				: -1;
+	if (cgroup != NULL && (prepared->join_path = iso_strf("%s/tasks", cgroup->name)) == NULL)
+		return iso_error_nomem(err);
+	child->join_path = prepared->join_path;
 	child->hostname = plan->hostname;
 	child->hostname_length = strlen(plan->hostname);
 	child->loopback_message = iso_loopback_message;
@@ -425,6 +437,8 @@ void iso_prepared_done(struct iso_prepared *prepared)
 	free(prepared->ops);
 	free(prepared->op_options);
 	iso_strv_done(&prepared->init_argv);
+	free(prepared->join_path);
+	free(prepared->config);
 	free(prepared->stack);
 	iso_fd_close(prepared->control_fd);
 	iso_fd_close(prepared->child_control_fd);

@@ -28,6 +28,9 @@ struct iso_prepared {
 	char **op_options;	   /* owned strings, one slot an operation */
 	struct iso_strv init_argv; /* owned */
 	char uid_map[48], gid_map[48];
+	char *join_path; /* owned; the cgroup's tasks file in v1 hierarchies, or NULL */
+	char *config;	 /* owned; the init's message, which also says that limits are set */
+	size_t config_size;
 	char *stack;	      /* owned; the child's */
 	int control_fd;	      /* owned; isorun's end of the pair */
 	int child_control_fd; /* owned; the init's end, closed after the launch */
@@ -37,7 +40,7 @@ struct iso_prepared {
 #define ISO_CHILD_STACK_SIZE ((size_t)64 * 1024)
 
 /*
- * Prepare `plan` for a launch into `cgroup` (NULL: none).
+ * Prepare `plan` for a launch into `cgroup` (NULL: none), whose limits need not be set yet.
  *
  * idmaps     where mappings are kept between runs
  * templates  where mounts that runs have in common are kept
@@ -50,7 +53,10 @@ int iso_prepare(const struct iso_plan *plan, const struct iso_cgroup *cgroup,
 		struct iso_template_cache *templates, struct iso_prepared *ret_prepared,
 		struct iso_error *err);
 
-/* Release everything; a zeroed value is fine. */
+/* Let the child, which waits for this, join the cgroup and start. Errors: ISO_ERR_SYSTEM. */
+int iso_prepared_release(struct iso_prepared *prepared, struct iso_error *err);
+
+/* Free everything; a zeroed value is fine. */
 void iso_prepared_done(struct iso_prepared *prepared);
 
 #endif

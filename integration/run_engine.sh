@@ -10,9 +10,9 @@ repeat() { yes "$1" | head -n "$2"; }
 world="./probe_world; awk '{ \$1 = \$2 = \$3 = \"\"; print }' /proc/self/mountinfo | sort | cut -d- -f1-9
   find / -xdev ! -path './*' -printf '%p %y %m %u %g %s %l\\n' | sort; ls -lR /dev | grep -v total; echo =end="
 world=$(printf '%s' "$world" | tr '\n' ';')
-repeat "$world" 6 | series hide /usr/share/doc | awk -v base="$base/world" '{ print >(base n + 0) } /^=end=$/ { n++ }'
+repeat "$world" 6 | series hide /usr/share | awk -v base="$base/world" '{ print >(base n + 0) } /^=end=$/ { n++ }'
 at_least 'RUN-1 a run sees a world' "$(wc -l <"$base/world0")" 100
-is 'RUN-1 a run that shares mounts with others sees the same' "$(diff "$base/world0" "$base/world5")" ''
+is 'RUN-1 a run that shares mounts with others sees the same' "$(sort "$base/world0" "$base/world5" | uniq -u)" ''
 is 'and so did all between' "$(cat "$base"/world? | sort | uniq -c | awk '$1 % 6 != 0' | head -5)" ''
 
 # The shared root is made once: its files are as old as the template.
@@ -36,14 +36,16 @@ echo one >"$base/source/file"
   repeat true 3
   echo 'cat /srv/file'
   echo "!mv $base/source $base/aside && mkdir $base/source && echo two >$base/source/file"
-  echo 'cat /srv/file; echo kept >/mnt/store/kept; ls /usr/share/doc 2>&-; true'
-} | series ro "$base/source" /srv rw "$base/store" /mnt/store hide /usr/share/doc >"$base/out" || echo '# failed'
+  echo 'cat /srv/file; echo kept >/mnt/store/kept; ls /usr/share 2>&-; true'
+} | series ro "$base/source" /srv rw "$base/store" /mnt/store hide /usr/share >"$base/out" || echo '# failed'
 is 'mounts of the caller: a source that was replaced is the new one' "$(cat "$base/out" "$base/err" | tr '\n' ' ')" 'one two '
 is 'mounts of the caller: written to' "$(cat "$base/store/kept" 2>&1)" kept
 
 # The host's changes count: a file replaced by another (as package managers do), a mount made, a mount gone.
 if [ "$(id -u)" = 0 ]; then
   cp -a /etc "$base/etc"
+  mkdir -p "$base/etc/alternatives"
+  echo as-it-was >"$base/etc/services"
   {
     echo "!mount --bind $base/etc /etc"
     repeat 'echo $(grep -c NEW /etc/services) $(ls /etc/alternatives | grep -c new)' 4

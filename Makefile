@@ -218,6 +218,7 @@ bench: deps
 	$(MAKE) check-programs $(BUILD)/bench/launcher
 	.ci/bench_peers
 	integration/bench/run $(BUILD) $(BENCH)
+	integration/bench/peers $(BUILD)
 
 # isorun attacked for minutes, killed at every system call that it makes, refused every call and allocation.
 .PHONY: torture

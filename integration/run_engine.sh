@@ -41,6 +41,10 @@ echo one >"$base/source/file"
 is 'mounts of the caller: a source that was replaced is the new one' "$(cat "$base/out" "$base/err" | tr '\n' ' ')" 'one two '
 is 'mounts of the caller: written to' "$(cat "$base/store/kept" 2>&1)" kept
 
+# What covers a mount of the caller comes after it, in every run.
+repeat 'ls /srv/below; cat /srv/below/file; true' 5 | series ro "$base/aside" /srv/below hide /srv >"$base/out"
+is 'a mask over a mount of the caller' "$(sort "$base/err" | uniq -c | awk '{ print $1 }' | tr '\n' ' ')$(cat "$base/out")" '5 5 '
+
 # The host's changes count: a file replaced by another (as package managers do), a mount made, a mount gone.
 if [ "$(id -u)" = 0 ]; then
   cp -a /etc "$base/etc"

@@ -139,13 +139,18 @@ static ssize_t receive(int control_fd, struct iso_record *ret_record, int *ret_f
 /* The payload's terminal: what it says is the output, what the caller types is its input. */
 static void on_terminal(struct loop *loop, int master_fd)
 {
-	int reader_fd = fcntl(master_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (reader_fd < 0) {
-		iso_fd_close(master_fd);
-		kill_early(loop); /* without descriptors there is no output to be had */
+	ISO_AUTO_CLOSE int writer_fd = iso_fd_above_stdio(master_fd);
+	int reader_fd = writer_fd < 0 ? -1 : fcntl(writer_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (reader_fd < 0) { /* then there is no output to be had */
+		loop->ending->failure = (struct iso_record){
+			.type = ISO_RECORD_FAILED,
+			.step = ISO_STEP_TERMINAL,
+			.value = errno,
+		};
+		kill_early(loop);
 		return;
 	}
-	iso_terminal_start(&loop->terminal, iso_fd_above_stdio(master_fd), loop->what->input_fd);
+	iso_terminal_start(&loop->terminal, ISO_TAKE_FD(writer_fd), loop->what->input_fd);
 	iso_stream_take_terminal(loop->what->streams[0], reader_fd);
 }
 

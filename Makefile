@@ -225,6 +225,12 @@ bench: deps
 torture: check-programs
 	TORTURE=full FAULTS=all integration/run_all $(BUILD) integration/run_torture.sh integration/run_faults.sh
 
+# What depends on timing, again and again; a thousand times take a night.
+SOAK ?= 1000
+.PHONY: soak
+soak: check-programs
+	integration/soak $(BUILD) $(SOAK)
+
 .PHONY: fuzz
 fuzz: $(FUZZERS)
 	tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
@@ -288,6 +294,7 @@ help:
 	@echo 'make coverage        which lines the tests reach (build/coverage/report.html)'
 	@echo 'make bench           measured against peers, interleaved; JSON and a chart'
 	@echo 'make torture         attack, kill and refuse isorun wherever that can be (about ten minutes)'
+	@echo 'make soak            the tests that depend on timing, SOAK=1000 times'
 	@echo 'make fuzz            the fuzzers, FUZZ_SECONDS=60 each'
 	@echo 'make lint            style, layers, headers, static analysis'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'

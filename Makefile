@@ -25,7 +25,7 @@ LDHARDEN := -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed
 
 SANITIZE_asan    := -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan   := -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-SANITIZE_coverage := --coverage -O0
+SANITIZE_coverage := --coverage -fprofile-update=atomic -O0
 SANITIZE         := $(SANITIZE_$(MODE))
 ifeq ($(MODE),release)
 HARDEN   += -D_FORTIFY_SOURCE=2

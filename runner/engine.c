@@ -139,15 +139,13 @@ static int create_cgroup(struct run *run, struct iso_error *err)
 	return -1;
 }
 
-/* Where it may also be none, that is decided before anything depends on it. */
-static int create_optional_cgroup(struct run *run)
+/* Where it may also be none, which the receipt says, that is decided before anything starts. */
+static void try_cgroup(struct run *run)
 {
 	struct iso_error refused = {0};
-	if (create_cgroup(run, &refused) < 0)
-		return 0; /* the receipt says "none" */
-	if (iso_cgroup_limit(&run->cgroup, &run->plan.limits, &refused) < 0)
+	if (create_cgroup(run, &refused) == 0 &&
+	    iso_cgroup_limit(&run->cgroup, &run->plan.limits, &refused) < 0)
 		(void)iso_cgroup_remove(&run->cgroup, iso_clock_mono_ns(), NULL);
-	return 0;
 }
 
 /* How much of a stream is kept, in bytes or characters. */
@@ -233,9 +231,11 @@ static int start(struct run *run, struct iso_error *err)
 	if (look_before(run, err) < 0)
 		return -1;
 	run->started_mono_ns = iso_clock_mono_ns(); /* looking is not the payload's time */
-	int created =
-		run->plan.cgroup_optional ? create_optional_cgroup(run) : create_cgroup(run, err);
-	if (created < 0 || open_streams(run, err) < 0)
+	if (run->plan.cgroup_optional)
+		try_cgroup(run);
+	else if (create_cgroup(run, err) < 0)
+		return -1;
+	if (open_streams(run, err) < 0)
 		return -1;
 	const struct iso_launch_fds fds = {
 		.init_fd = run->engine->init_fd,

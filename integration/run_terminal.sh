@@ -11,8 +11,9 @@ contains '--tty: a terminal of its own, of the size of ours' "$(cat "$base/shown
 three'
 is '--tty: the exit code arrives, our terminal is as before' "$(tail -1 "$base/shown")" 'exit 7, settings as before'
 
-# What is typed is echoed, so what is waited for is written differently there.
-pty 24 80 '$ ' 'echo run""ning; sleep 50\n' running '\003' '$ ' 'echo rc=$?\n' 'rc=130' 'exit\n' -- "$ISORUN" run --tty -- sh
+# What is typed is echoed, so what is waited for is written differently there; and what says it is already in the
+# foreground, where ^C goes.
+pty 24 80 '$ ' 'sh -c "echo run\"\"ning; exec sleep 50"\n' running '\003' '$ ' 'echo rc=$?\n' 'rc=130' 'exit\n' -- "$ISORUN" run --tty -- sh
 is 'T35 ^C reaches the program in there and not isorun' \
   "$(grep -c 'rc=130' "$base/shown") $(tail -1 "$base/shown")" '1 exit 0, settings as before'
 

@@ -22,6 +22,7 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/fd.h"
+#include "sandbox/launch.h"
 #include "sandbox/rawcall.h"
 
 #define TREE_RECURSIVE 0x8000 /* AT_RECURSIVE */
@@ -72,14 +73,10 @@ static int make(struct iso_idmap *map, struct iso_error *err)
 		.stack = (uintptr_t)map->stack,
 		.stack_size = STACK_SIZE,
 	};
-	sigset_t all, saved;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &saved); /* no handler may run on that stack */
 	/* It takes what it polls by value in the pointer: `self` does not outlive this call. */
-	long pid = self < 0 ? -errno
-			    : iso_raw_clone3(&args, sizeof(args), wait_for_parent,
-					     (const void *)(intptr_t)self);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	long pid =
+		self < 0 ? -errno
+			 : iso_clone_sharing(&args, wait_for_parent, (const void *)(intptr_t)self);
 	if (pid < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, (int)-pid,
 				     "create a user namespace for id-mapping");

@@ -48,6 +48,17 @@ static int explain_clone(const struct iso_prepared *prepared, int os_errno, stru
 	return -1;
 }
 
+long iso_clone_sharing(const struct clone_args *args, void (*entry)(const void *),
+		       const void *argument)
+{
+	sigset_t all, saved;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &saved);
+	long pid = iso_raw_clone3(args, sizeof(*args), entry, argument);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	return pid;
+}
+
 int iso_launch(struct iso_prepared *prepared, const struct iso_cgroup *cgroup,
 	       struct iso_process *ret_process, struct iso_error *err)
 {
@@ -67,11 +78,7 @@ int iso_launch(struct iso_prepared *prepared, const struct iso_cgroup *cgroup,
 		args.cgroup = (uint64_t)cgroup->dir_fd;
 	}
 
-	sigset_t all, saved;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &saved);
-	long pid = iso_raw_clone3(&args, sizeof(args), iso_child_main, &prepared->child);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	long pid = iso_clone_sharing(&args, iso_child_main, &prepared->child);
 	if (pid < 0)
 		return explain_clone(prepared, (int)-pid, err);
 

@@ -8,6 +8,19 @@
 #include "sandbox/cgroup.h"
 #include "sandbox/prepare.h"
 
+struct clone_args; /* linux/sched.h */
+
+/*
+ * clone3 with shared memory into `entry(argument)`, which does not return. All signals are blocked
+ * there, so that no handler of the host program runs on that stack.
+ *
+ * args  with CLONE_VM and a stack
+ *
+ * Returns the child's pid or a negative errno.
+ */
+long iso_clone_sharing(const struct clone_args *args, void (*entry)(const void *),
+		       const void *argument);
+
 struct iso_process {
 	pid_t pid; /* of the init, as the host sees it */
 	int pidfd; /* owned; readable when the init has ended */

@@ -13,24 +13,20 @@
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runner/base/cleanup.h"
 #include "runner/base/fd.h"
-#include "sandbox/rawcall.h"
+#include "sandbox/launch.h"
 
 #define OPERATIONS_MAX 4096 /* more are rare, and looking through them costs more than it saves */
-#define STACK_SIZE     ((size_t)64 * 1024)
 #define MAKE_LIMIT_MS  2000
-#define DIE_LIMIT_MS   2000
 
 /* --- what is common */
 
@@ -173,21 +169,6 @@ static bool has_built(int control_fd)
 	       record.type == ISO_RECORD_STARTED;
 }
 
-/* Kill the maker and wait for its end. False when it does not end: its memory stays its own. */
-static bool end_maker(pid_t pid, int pidfd)
-{
-	struct pollfd polled = {.fd = pidfd, .events = POLLIN};
-	siginfo_t info;
-	(void)kill(pid, SIGKILL); /* its pid is its own until we have waited for it */
-	while (poll(&polled, 1, DIE_LIMIT_MS) < 0 && errno == EINTR)
-		;
-	info.si_pid = 0;
-	while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG | __WALL) < 0 &&
-	       errno == EINTR)
-		;
-	return info.si_pid == pid;
-}
-
 static int launch_maker(struct iso_child *maker, char *stack)
 {
 	int pidfd = -1;
@@ -195,26 +176,22 @@ static int launch_maker(struct iso_child *maker, char *stack)
 		.flags = CLONE_VM | CLONE_NEWNS | CLONE_PIDFD,
 		.pidfd = (uintptr_t)&pidfd,
 		.stack = (uintptr_t)stack,
-		.stack_size = STACK_SIZE,
+		.stack_size = ISO_CHILD_STACK_SIZE,
 	};
-	sigset_t all, saved;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &saved); /* no handler may run on that stack */
-	long pid = iso_raw_clone3(&args, sizeof(args), iso_child_make_template, maker);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	long pid = iso_clone_sharing(&args, iso_child_make_template, maker);
 	if (pid < 0)
 		return -1;
-	pidfd = iso_fd_above_stdio(pidfd);
+	struct iso_process process = {(pid_t)pid, iso_fd_above_stdio(pidfd)};
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
 	int namespace_fd = has_built(maker->descriptors[0])
 				   ? iso_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC))
 				   : -1;
-	if (!end_maker((pid_t)pid, pidfd)) {
+	if (!iso_process_abandon(&process)) {
 		maker->ops = NULL; /* lost to it, and with it the stack */
 		namespace_fd = iso_fd_close(namespace_fd);
 	}
-	iso_fd_close(pidfd);
+	iso_fd_close(process.pidfd);
 	return namespace_fd;
 }
 
@@ -224,7 +201,7 @@ static int make(const struct iso_child *child, const bool *common)
 	int pair[2];
 	ISO_AUTO_CLOSE int self_fd = iso_fd_above_stdio((int)syscall(SYS_pidfd_open, getpid(), 0));
 	struct iso_child_op *ops = malloc((child->op_count + 1) * sizeof(*ops));
-	char *stack = aligned_alloc(16, STACK_SIZE);
+	char *stack = aligned_alloc(16, ISO_CHILD_STACK_SIZE);
 	struct iso_child *maker = malloc(sizeof(*maker));
 	int namespace_fd = -1;
 	bool may_free = true;

@@ -99,6 +99,14 @@ wait_for_text() {
   done
 }
 
+# calls_made: of strace's lines on standard input "NAME NUMBER" for every call, counted by name: what its inject
+# option takes. every_nth N: the first of every N lines.
+calls_made() {
+  sed -n 's/^\([a-z0-9_]*\)(.*/\1/p' | grep -vx -e exit_group -e execve | sort | uniq -c |
+    awk '{ for (i = 1; i <= $1; i++) print $2, i }'
+}
+every_nth() { awk -v step="$1" 'step == 1 || NR % step == 1'; }
+
 # What a run must not leave: cgroups, processes, mounts.
 cgroups_left() {
   find /sys/fs/cgroup -name 'isorun-*' 2>/dev/null | wc -l

@@ -79,8 +79,6 @@ judge() {
   is "$1: nothing is left" "$(cgroups_left) $(processes_left) $(wc -l </proc/self/mountinfo)" "0 0 $mounts_before"
 }
 
-every_nth() { awk -v step="$step" 'step == 1 || NR % step == 1'; }
-
 # --- system calls
 
 errors='EINTR ENOMEM EMFILE ENOSPC EPERM EAGAIN'
@@ -96,10 +94,7 @@ meaningless() {
 
 # calls_of_isorun, calls_of_others: "NAME NUMBER" of every call in $base/trace. What the payload itself calls
 # after its exec is not isorun's, and the same names are left out for the others.
-numbered() { sort | uniq -c | awk '{ for (i = 1; i <= $1; i++) print $2, i }'; }
-calls_of_isorun() {
-  sed -n "s/^$1 *\([a-z0-9_]*\)(.*/\1/p" "$base/trace" | grep -vx -e exit_group -e execve | numbered
-}
+calls_of_isorun() { sed -n "s/^$1 *//p" "$base/trace" | calls_made; }
 calls_of_others() {
   awk -v main="$1" '$1 != main && match($2, /^[a-z0-9_]+\(/) {
       name = substr($2, 1, RLENGTH - 1)
@@ -121,7 +116,7 @@ refuse() {
   at_least "$name: there are calls to refuse" "$(wc -l <"$base/calls")" 5
   : >"$base/wrong"
   tried=0
-  every_nth <"$base/calls" >"$base/chosen"
+  every_nth "$step" <"$base/calls" >"$base/chosen"
   while read -r call number; do
     for error in $errors; do
       meaningless "$call" "$error" && continue
@@ -160,7 +155,7 @@ starve() {
   at_least "$name: there are allocations to refuse" "${total:-0}" 20
   : >"$base/wrong"
   tried=0
-  for number in $(seq "${total:-0}" | every_nth); do
+  for number in $(seq "${total:-0}" | every_nth "$step"); do
     for orders in "$number" "$number+"; do
       tried=$((tried + 1))
       wrong=$(try "$scene" env ISORUN_STARVE="$orders")

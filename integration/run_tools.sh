@@ -200,20 +200,17 @@ if command -v strace >/dev/null; then
   arguments="{\"path\": \"victim\", \"text\": \"new-content\", \"expected_sha256\": \"$(sum victim)\"}"
   strace -qq -o "$base/trace" "$ISORUN" exec --policy "$base/policy.json" --tool filesystem.write --args "$arguments" >/dev/null
   mixtures=0 kills=0
-  sed -n 's/^\([a-z0-9_]*\)(.*/\1/p' "$base/trace" | grep -vx -e exit_group -e execve | sort -u >"$base/names"
-  while read -r name; do
-    step=1
-    while [ $step -le "$(grep -c "^$name(" "$base/trace")" ]; do
-      printf old-content >victim
-      strace -qq -o /dev/null -e "inject=$name:signal=KILL:when=$step" "$ISORUN" exec --policy "$base/policy.json" \
-        --tool filesystem.write --args "$arguments" >/dev/null 2>&1
-      case $(cat victim) in
-        old-content | new-content) ;;
-        *) mixtures=$((mixtures + 1)) ;;
-      esac
-      step=$((step + 1)) kills=$((kills + 1))
-    done
-  done <"$base/names"
+  calls_made <"$base/trace" >"$base/calls"
+  while read -r name number; do
+    printf old-content >victim
+    strace -qq -o /dev/null -e "inject=$name:signal=KILL:when=$number" "$ISORUN" exec --policy "$base/policy.json" \
+      --tool filesystem.write --args "$arguments" >/dev/null 2>&1
+    case $(cat victim) in
+      old-content | new-content) ;;
+      *) mixtures=$((mixtures + 1)) ;;
+    esac
+    kills=$((kills + 1))
+  done <"$base/calls"
   is 'TOOL-6 killed at every system call: never a mixture' "$mixtures" 0
   at_least 'TOOL-6 which were many' "$kills" 60
   call filesystem.write '{"path": "after", "text": "x"}'

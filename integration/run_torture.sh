@@ -51,15 +51,8 @@ step=${STEP:-7}
 
 # The calls of one whole run: their names with how often each is made.
 strace -qq -o "$base/trace" "$ISORUN" run --receipt "$base/receipt" --audit "$base/log" -- sh -c 'echo ran; echo x >made' >/dev/null
-sed -n 's/^\([a-z0-9_]*\)(.*/\1/p' "$base/trace" | grep -vx -e exit_group -e execve | sort | uniq -c |
-  while read -r count name; do
-    i=1
-    while [ $i -le "$count" ]; do
-      echo "$name $i"
-      i=$((i + 1))
-    done
-  done >"$base/all"
-awk -v step="$step" 'NR % step == 1 || step == 1' "$base/all" >"$base/chosen"
+calls_made <"$base/trace" >"$base/all"
+every_nth "$step" <"$base/all" >"$base/chosen"
 at_least 'a run makes many calls' "$(wc -l <"$base/all")" 200
 
 alive=0 tried=0

@@ -21,24 +21,29 @@
 static char shown[1 << 20];
 static size_t shown_size;
 
-/* Read until `text` has been shown since `from`, or the terminal ends, or 20 s have passed. */
-static size_t wait_for(int master, const char *text, size_t from)
+/*
+ * Read until `text` has been shown after the first `*seen` bytes, and move these on past it. Returns -1
+ * if the terminal ends or shows nothing for 20 s.
+ */
+static int wait_for(int master, const char *text, size_t *seen)
 {
 	for (int tries = 0; tries < 200; tries++) {
 		struct pollfd event = {.fd = master, .events = POLLIN};
 		shown[shown_size] = '\0';
-		char *found = text != NULL ? strstr(shown + from, text) : NULL;
-		if (found != NULL)
-			return (size_t)(found - shown) + strlen(text);
+		const char *found = strstr(shown + *seen, text);
+		if (found != NULL) {
+			*seen = (size_t)(found - shown) + strlen(text);
+			return 0;
+		}
 		if (poll(&event, 1, 100) <= 0)
 			continue;
 		ssize_t count = read(master, shown + shown_size, sizeof(shown) - 1 - shown_size);
 		if (count <= 0)
-			return shown_size;
+			return -1;
 		shown_size += (size_t)count;
 		tries = 0;
 	}
-	return shown_size;
+	return -1;
 }
 
 static void type(int master, pid_t pid, const char *send)
@@ -111,10 +116,8 @@ int main(int argc, char **argv)
 		_exit(2);
 	}
 	size_t seen = 0;
-	for (; next + 1 < command; next += 2) {
-		seen = wait_for(master, argv[next], seen);
+	for (; next + 1 < command && wait_for(master, argv[next], &seen) == 0; next += 2)
 		type(master, pid, argv[next + 1]);
-	}
 	int status = 0;
 	for (int rounds = 0; waitpid(pid, &status, WNOHANG) == 0; rounds++) {
 		if (rounds == 400) { /* 20 s without an end */
@@ -142,6 +145,8 @@ int main(int argc, char **argv)
 		if (shown[i] != '\r')
 			putchar(shown[i]);
 	}
+	if (next + 1 < command)
+		printf("\nnever shown: %s", argv[next]);
 	printf("\nexit %d, settings %s\n",
 	       WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
 	       same(&before, &after) ? "as before" : "changed");

@@ -8,7 +8,7 @@ repeat() { yes "$1" | head -n "$2"; }
 
 # The world, as a first and as a sixth run see it: facts, mounts without their numbers, every name and mode.
 world="./probe_world; awk '{ \$1 = \$2 = \$3 = \"\"; print }' /proc/self/mountinfo | sort | cut -d- -f1-9
-  find / -xdev ! -path './*' -printf '%p %y %m %u %g %s %l\\n' | sort; ls -lR /dev | grep -v total; echo =end="
+  find / -xdev ! -path './*' -printf '%p %y %m %u %g %s %l\\n' | sort; ls -lR --time-style=+ /dev | grep -v total; echo =end="
 world=$(printf '%s' "$world" | tr '\n' ';')
 repeat "$world" 6 | series hide /usr/share | awk -v base="$base/world" '{ print >(base n + 0) } /^=end=$/ { n++ }'
 at_least 'RUN-1 a run sees a world' "$(wc -l <"$base/world0")" 100

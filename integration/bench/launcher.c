@@ -160,7 +160,7 @@ static int floor_child(void *unused)
 
 static void run_floor(void)
 {
-	int pidfd = -1, status;
+	int status;
 	pid_t pid = clone(floor_child, stack + STACK_SIZE,
 			  CLONE_VM | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
 				  CLONE_NEWUTS | SIGCHLD,
@@ -169,7 +169,6 @@ static void run_floor(void)
 		fprintf(stderr, "launcher: the floor failed: %d\n", pid < 0 ? errno : status);
 		exit(1);
 	}
-	(void)pidfd;
 }
 
 static void *run_many(void *argument)

@@ -147,6 +147,20 @@ HUP 129
 QUIT 131
 EOF
 
+# A payload that speaks before its init has said that it runs gets its signal, too.
+if command -v strace >/dev/null; then
+  rm -f "$base/out"
+  strace -f -qq -o /dev/null -e trace=sendto -e inject=sendto:delay_enter=500000 "$ISORUN" run -- \
+    sh -c "trap 'echo got TERM; exit' TERM; echo ready; sleep 30 & wait" >"$base/out" 2>"$base/err" </dev/null &
+  wait_for_text "$base/out"
+  read -r pid <"/proc/$!/task/$!/children"
+  kill -TERM "$pid"
+  wait $!
+  is 'RUN-3 a payload that has just started receives the signal' "$? $(sed 1d "$base/out")" '143 got TERM'
+elif [ "$KERNEL" != vm ]; then
+  skip 'RUN-3 a payload that has just started' 'there is no strace'
+fi
+
 run -- sh -c 'sleep 1000 & exit 0'
 is 'T24 a background child does not delay the return' "$code $(field .usage.survivors_killed)" '0 1'
 at_most 'T24 at once' "$elapsed_ms" 1500

@@ -81,10 +81,13 @@ static void kill_early(struct loop *loop)
 	kill_all(loop);
 }
 
-/* Ask with `signal_number`, and kill when the grace is over. */
+/*
+ * Ask with `signal_number`, and kill when the grace is over. Asked before it has started the payload,
+ * the init ends; whether it has, its report may be about to tell.
+ */
 static void terminate(struct loop *loop, int signal_number)
 {
-	if (loop->what->grace_ms == 0 || loop->phase == PHASE_SETUP) {
+	if (loop->what->grace_ms == 0) {
 		kill_early(loop);
 		return;
 	}

@@ -377,6 +377,25 @@ static void forward(long payload, bool payload_ended, long signal_number)
 	(void)iso_raw2(SYS_kill, payload_ended ? -1 : -payload, signal_number);
 }
 
+/* Read the next signal that isorun wants forwarded, or that a process has ended; 0: none. */
+static uint32_t next_signal(long signals)
+{
+	struct signalfd_siginfo info;
+	if (iso_raw3(SYS_read, signals, ISO_ARG(&info), sizeof(info)) != sizeof(info))
+		return 0;
+	return info.ssi_signo;
+}
+
+/* isorun has died or cancels while all this was set up: nothing starts. */
+static void quit_if_unwanted(long signals)
+{
+	struct pollfd parent = {.fd = ISO_INIT_FD_PARENT, .events = POLLIN};
+	uint32_t signal_number = next_signal(signals);
+	if (iso_raw3(SYS_poll, ISO_ARG(&parent), 1, 0) != 0 ||
+	    (signal_number != 0 && signal_number != 18 /* SIGCONT */))
+		iso_init_quit(1);
+}
+
 static void supervise(long signals, long payload) __attribute__((noreturn));
 
 static void supervise(long signals, long payload)
@@ -387,16 +406,14 @@ static void supervise(long signals, long payload)
 		{.fd = ISO_INIT_FD_PARENT, .events = POLLIN},
 	};
 	for (;;) {
-		struct signalfd_siginfo info;
 		(void)iso_raw3(SYS_poll, ISO_ARG(polled), 2, -1);
 		if (polled[1].revents != 0)
 			iso_init_quit(1); /* isorun has died: so does everything here */
-		if (iso_raw3(SYS_read, signals, ISO_ARG(&info), sizeof(info)) != sizeof(info))
-			continue;
-		if (info.ssi_signo == 17 /* SIGCHLD */)
+		uint32_t signal_number = next_signal(signals);
+		if (signal_number == 17 /* SIGCHLD */)
 			payload_ended = reap(payload, payload_ended);
-		else
-			forward(payload, payload_ended, info.ssi_signo);
+		else if (signal_number != 0)
+			forward(payload, payload_ended, signal_number);
 	}
 }
 
@@ -429,9 +446,7 @@ void init_main(long *stack)
 	if (iso_init_message.config.tty_rows != 0)
 		make_terminal();
 
-	struct pollfd parent = {.fd = ISO_INIT_FD_PARENT, .events = POLLIN};
-	if (iso_raw3(SYS_poll, ISO_ARG(&parent), 1, 0) != 0)
-		iso_init_quit(1); /* isorun died while all this was set up: nothing starts */
+	quit_if_unwanted(signals);
 	supervise(signals, spawn(argv + 1, env));
 }
 

@@ -147,18 +147,31 @@ HUP 129
 QUIT 131
 EOF
 
-# A payload that speaks before its init has said that it runs gets its signal, too.
-if command -v strace >/dev/null; then
+# slow CALL MS SCRIPT: isorun with every such call so much later.
+slow() {
   rm -f "$base/out"
-  strace -f -qq -o /dev/null -e trace=sendto -e inject=sendto:delay_enter=500000 "$ISORUN" run -- \
-    sh -c "trap 'echo got TERM; exit' TERM; echo ready; sleep 30 & wait" >"$base/out" 2>"$base/err" </dev/null &
-  wait_for_text "$base/out"
-  read -r pid <"/proc/$!/task/$!/children"
+  strace -f -qq -o /dev/null -e trace="$1" -e inject="$1:delay_enter=${2}000" "$ISORUN" run -- sh -c "$3" \
+    >"$base/out" 2>"$base/err" </dev/null &
+  tracer=$!
+}
+cancel() {
+  read -r pid <"/proc/$tracer/task/$tracer/children"
   kill -TERM "$pid"
-  wait $!
-  is 'RUN-3 a payload that has just started receives the signal' "$? $(sed 1d "$base/out")" '143 got TERM'
+  wait $tracer
+  code=$?
+}
+if command -v strace >/dev/null; then
+  # A payload that speaks before its init has said that it runs gets its signal, too.
+  slow sendto 500 "trap 'echo got TERM; exit' TERM; echo ready; sleep 30 & wait"
+  wait_for_text "$base/out"
+  cancel
+  is 'RUN-3 a payload that has just started receives the signal' "$code $(sed 1d "$base/out")" '143 got TERM'
+  slow sethostname 2000 'touch started'
+  sleep 1
+  cancel
+  is 'RUN-3 cancelled while it is set up: nothing runs' "$code $(ls started 2>&-)" '143 '
 elif [ "$KERNEL" != vm ]; then
-  skip 'RUN-3 a payload that has just started' 'there is no strace'
+  skip 'RUN-3 cancelled at the start' 'there is no strace'
 fi
 
 run -- sh -c 'sleep 1000 & exit 0'

@@ -82,8 +82,8 @@ static void kill_early(struct loop *loop)
 }
 
 /*
- * Ask with `signal_number`, and kill when the grace is over. Asked before it has started the payload,
- * the init ends; whether it has, its report may be about to tell.
+ * Ask with `signal_number`, and kill when the grace is over. An init that is asked before it has
+ * started the payload ends; that it has started it, it may not have reported yet.
  */
 static void terminate(struct loop *loop, int signal_number)
 {

@@ -226,7 +226,7 @@ torture: deps
 	$(MAKE) check-programs
 	TORTURE=full FAULTS=all integration/run_all $(BUILD) integration/run_torture.sh integration/run_faults.sh
 
-# What depends on timing, again and again, many at once.
+# What depends on timing, again and again, many at once: a thousand times take an hour.
 SOAK ?= 1000
 .PHONY: soak
 soak: deps
@@ -297,7 +297,7 @@ help:
 	@echo 'make coverage        which lines the tests reach (build/coverage/report.html)'
 	@echo 'make bench           measured against peers, interleaved; JSON and a chart'
 	@echo 'make torture         attack, kill and refuse isorun wherever that can be (about ten minutes)'
-	@echo 'make soak            the tests that depend on timing, SOAK=1000 times'
+	@echo 'make soak            the tests that depend on timing, SOAK=1000 times (about an hour)'
 	@echo 'make fuzz            the fuzzers, FUZZ_SECONDS=60 each'
 	@echo 'make lint            style, layers, headers, static analysis'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'

@@ -2,6 +2,7 @@
 # integration/run_all with
 #   ISORUN   the program under test      PROBES, HOSTS  directories of the probes and host programs
 #   KERNEL   native or vm                FLOOD_MIB, TREE_FILES  how large the flood and the tree are
+#   BOMB_MS  how long fork bombs run
 # and ends with `finish`. A test's name starts with the ID of the rule it proves.
 # shellcheck shell=sh disable=SC2034
 

@@ -56,7 +56,7 @@ is 'RUN-8 memory limit, tmpfs is charged too' "$code $(field .status)" '137 memo
 run --memory 64M -- ./probe_hostile hog-alone 16
 is 'T56 limits and counters start afresh' "$(field '[.status,.usage.oom_kills]')" '["completed",0]'
 
-run --pids 32 --timeout 500ms --grace 0 -- ./probe_hostile fork-bomb
+run --pids 32 --timeout "${BOMB_MS}ms" --grace 0 -- ./probe_hostile fork-bomb
 is 'T50 fork bomb: ends at the deadline' "$code" 124
 at_least 'T50 fork bomb: the limit was hit, and counted' "$(field .usage.pids_limit_hits)" 1
 at_most 'T50 fork bomb: never more than 32' "$(field '.usage.pids_peak // 32')" 32
@@ -147,7 +147,7 @@ HUP 129
 QUIT 131
 EOF
 
-# slow CALL MS SCRIPT: isorun with every such call so much later.
+# slow CALL MS SCRIPT: start isorun with every such call so much later. cancel: TERM it, and wait; sets code.
 slow() {
   rm -f "$base/out"
   strace -f -qq -o /dev/null -e trace="$1" -e inject="$1:delay_enter=${2}000" "$ISORUN" run -- sh -c "$3" \

@@ -75,14 +75,14 @@ contains 'as an ordinary user: /dev is closed' "$world" 'open /dev/isorun-was-he
 as_user "$base/isorun" run --json --memory 64M -- ./probe_hostile hog-alone 300 >"$base/receipt" 2>/dev/null
 receipt=$(cat "$base/receipt")
 is 'as an ordinary user: the memory limit holds' "$(field .status)" memory_limit
-as_user "$base/isorun" run --json --pids 16 --timeout 500ms --grace 0 -- ./probe_hostile fork-bomb >"$base/receipt" 2>/dev/null
+as_user "$base/isorun" run --json --pids 16 --timeout "${BOMB_MS}ms" --grace 0 -- ./probe_hostile fork-bomb >"$base/receipt" 2>/dev/null
 receipt=$(cat "$base/receipt")
 is 'as an ordinary user: the process limit holds' "$(field '[.status,.usage.pids_limit_hits > 0]')" '["timed_out",true]'
 as_user "$base/isorun" run -- ./probe_syscalls >"$base/out"
 contains 'as an ordinary user: the system call table' "$(cat "$base/out")" 'unshare user EPERM'
 
 mkdir tree
-(cd tree && "$PROBES/probe_tree" make 2000)
+(cd tree && "$PROBES/probe_tree" make 5000)
 chown -R $user:$user tree
 cd tree || exit 1
 as_user "$base/isorun" run --json --ro "$PROBES" -- "$PROBES/probe_tree" change >"$base/receipt" 2>/dev/null

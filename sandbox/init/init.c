@@ -386,7 +386,7 @@ static uint32_t next_signal(long signals)
 	return info.ssi_signo;
 }
 
-/* isorun has died or cancels while all this was set up: nothing starts. */
+/* When isorun has died or cancelled while all this was set up, nothing starts. */
 static void quit_if_unwanted(long signals)
 {
 	struct pollfd parent = {.fd = ISO_INIT_FD_PARENT, .events = POLLIN};

@@ -22,8 +22,8 @@ static char shown[1 << 20];
 static size_t shown_size;
 
 /*
- * Read until `text` has been shown after the first `*seen` bytes, and move these on past it. Returns
- * -1 if the terminal ends or shows nothing for 20 s.
+ * Read until `text` has been shown after the first `*seen` bytes, and move these on past it.
+ * Returns -1 if the terminal ends or shows nothing for 20 s.
  */
 static int wait_for(int master, const char *text, size_t *seen)
 {

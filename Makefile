@@ -296,7 +296,7 @@ help:
 	@echo 'make sanitize        the tests with ASan and with UBSan'
 	@echo 'make coverage        which lines the tests reach (build/coverage/report.html)'
 	@echo 'make bench           measured against peers, interleaved; JSON and a chart'
-	@echo 'make torture         attack, kill and refuse isorun wherever that can be (about ten minutes)'
+	@echo 'make torture         attack, kill and refuse isorun wherever that can be (about a quarter of an hour)'
 	@echo 'make soak            the tests that depend on timing, SOAK=1000 times (about an hour)'
 	@echo 'make fuzz            the fuzzers, FUZZ_SECONDS=60 each'
 	@echo 'make lint            style, layers, headers, static analysis'

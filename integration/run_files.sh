@@ -122,6 +122,9 @@ is 'doctor says that it works here' "$?" 0
 "$ISORUN" doctor --json >"$base/out"
 is 'doctor --json' "$? $(jq -c '[.schema,.usable,(.checks|length)]' <"$base/out")" '0 ["isorun.doctor/1",true,11]'
 contains 'help lists every option' "$("$ISORUN" help run)" '--workspace-mode rw|ro'
+for command in run plan exec bash explain authority audit doctor gc completion help; do
+  is "$command --help is help $command" "$("$ISORUN" $command --help 2>&1)" "$("$ISORUN" help $command)"
+done
 "$ISORUN" completion bash >"$base/completion"
 # offers WORD…: what bash would offer for the last one
 offers() {

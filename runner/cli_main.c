@@ -63,6 +63,14 @@ int cli_print_line(const char *text)
 	return 0;
 }
 
+/* A command whose first word is --help is asked about itself. */
+static int run_command(const struct cli_command *command, char **argv)
+{
+	if (argv[1] != NULL && strcmp(argv[1], "--help") == 0)
+		return cli_help((char *[]){argv[0], NULL});
+	return command->main(argv + 1);
+}
+
 int main(int argc, char **argv)
 {
 	open_standard_streams();
@@ -76,7 +84,7 @@ int main(int argc, char **argv)
 		return cli_print_line("isorun " ISORUN_VERSION);
 	for (size_t i = 0; i < cli_command_count; i++) {
 		if (strcmp(argv[1], cli_commands[i].name) == 0)
-			return cli_commands[i].main(argv + 2);
+			return run_command(&cli_commands[i], argv + 1);
 	}
 	fprintf(stderr, "isorun: there is no command \"%s\"\n  isorun help lists the commands\n",
 		argv[1]);

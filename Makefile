@@ -55,16 +55,20 @@ MUSL_CFLAGS := $(CFLAGS) $(BASE) $(filter-out -D_FORTIFY_SOURCE=2,$(HARDEN)) \
 
 # --- sources ---------------------------------------------------------------------------------------
 
-LIB_SOURCES := $(wildcard runner/base/*.c) $(wildcard sandbox/*.c) \
-               $(filter-out $(wildcard runner/cli_*.c),$(wildcard runner/*.c)) \
-               $(wildcard policy/*.c) $(wildcard audit/*.c)
-CLI_SOURCES := $(wildcard runner/cli_*.c)
+CLI_SOURCES := $(wildcard runner/cli/*.c)
+INIT_SOURCES := $(wildcard sandbox/init/*.c)
+# Programs that make a part of the library before it is compiled.
+GENERATORS  := sandbox/filter/gen_seccomp.c sandbox/net/gen_loopback.c
+BASE_SOURCES := $(wildcard runner/base/*.c runner/base/*/*.c)
+LIB_SOURCES := $(BASE_SOURCES) $(wildcard sandbox/*.c policy/*.c audit/*.c) \
+               $(filter-out $(INIT_SOURCES) $(GENERATORS),$(wildcard sandbox/*/*.c)) \
+               $(filter-out $(CLI_SOURCES) $(BASE_SOURCES),$(wildcard runner/*/*.c))
 TEST_SOURCES := $(wildcard tests/test_*.c)
 PROBE_SOURCES := $(wildcard integration/probes/*.c)
 HOST_SOURCES := $(wildcard integration/hosts/*.c)
 
 # What runs in the child after clone.
-CHILD       := sandbox/child.c sandbox/child_world.c
+CHILD       := $(wildcard sandbox/child/*.c)
 
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(OBJ)/%.o) $(OBJ)/sandbox/init/init_image.o
 CLI_OBJECTS := $(CLI_SOURCES:%.c=$(OBJ)/%.o)
@@ -93,7 +97,8 @@ $(BUILD)/musl/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)musl-gcc $(CPPFLAGS) $(MUSL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/musl/sandbox/embedded.o: $(GEN)/seccomp_default.inc $(GEN)/loopback.inc
+$(BUILD)/musl/sandbox/filter/embedded.o: $(GEN)/seccomp_default.inc
+$(BUILD)/musl/sandbox/net/loopback.o: $(GEN)/loopback.inc
 
 $(CHILD:%.c=$(BUILD)/musl/%.o): $(BUILD)/musl/%.o: $(OBJ)/%.o
 	@mkdir -p $(@D)
@@ -112,14 +117,14 @@ $(BUILD)/libisorun.a: $(LIB_OBJECTS)
 	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/libisorun.so: $(LIB_OBJECTS) runner/isorun.map
-	$(CC) -shared $(SANITIZE) $(LDHARDEN) $(LDFLAGS) -Wl,-soname,libisorun.so.0 \
+	$(Q)$(CC) -shared $(SANITIZE) $(LDHARDEN) $(LDFLAGS) -Wl,-soname,libisorun.so.0 \
 		-Wl,--version-script=runner/isorun.map -o $@ $(LIB_OBJECTS) $(LIBS)
 
 $(OBJ)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
-# After clone this shares the parent's memory; see sandbox/child.h.
+# After clone this shares the parent's memory; see sandbox/child/child.h.
 $(CHILD:%.c=$(OBJ)/%.o): $(OBJ)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(FREE_CFLAGS) -c -o $@ $<
@@ -128,13 +133,14 @@ $(OBJ)/sandbox/init/init_image.o: sandbox/init/init_image.S $(BUILD)/isorun-init
 	@mkdir -p $(@D)
 	$(Q)$(CC) -c -DINIT_PATH='"$(BUILD)/isorun-init"' -o $@ $<
 
-$(BUILD)/isorun-init: $(wildcard sandbox/init/*.[ch]) sandbox/steps.h sandbox/rawcall.h
+$(BUILD)/isorun-init: $(wildcard sandbox/init/*.[ch]) sandbox/child/steps.h sandbox/child/rawcall.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(INIT_CFLAGS) $(INIT_LDFLAGS) -o $@ $(filter %.c,$^)
 
 # --- computed at build time ------------------------------------------------------------------------
 
-$(OBJ)/sandbox/embedded.o: $(GEN)/seccomp_default.inc $(GEN)/loopback.inc
+$(OBJ)/sandbox/filter/embedded.o: $(GEN)/seccomp_default.inc
+$(OBJ)/sandbox/net/loopback.o: $(GEN)/loopback.inc
 
 $(GEN)/seccomp_default.inc: $(GEN)/gen_seccomp
 	$(Q)$< > $@.tmp && mv $@.tmp $@
@@ -142,17 +148,17 @@ $(GEN)/seccomp_default.inc: $(GEN)/gen_seccomp
 $(GEN)/loopback.inc: $(GEN)/gen_loopback
 	$(Q)$< > $@.tmp && mv $@.tmp $@
 
-$(GEN)/gen_seccomp: sandbox/gen/gen_seccomp.c sandbox/seccomp_profile.c sandbox/seccomp_profile.h
+$(GEN)/gen_seccomp: sandbox/filter/gen_seccomp.c sandbox/filter/seccomp_profile.c sandbox/filter/seccomp_profile.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $(filter %.c,$^) -lseccomp
 
-$(GEN)/gen_loopback: sandbox/gen/gen_loopback.c
+$(GEN)/gen_loopback: sandbox/net/gen_loopback.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lmnl
 
 # --- tests -----------------------------------------------------------------------------------------
 
-$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a $(patsubst %.c,$(OBJ)/%.o,$(wildcard runner/cli_option*.c))
+$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a $(patsubst %.c,$(OBJ)/%.o,$(wildcard runner/cli/option*.c))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -o $@ $< $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lcmocka
 
@@ -177,7 +183,7 @@ $(BUILD)/isorun-starved: $(PROGRAM_PARTS) $(PROGRAM_DIR)/integration/faults/star
 FUZZ_SECONDS ?= 60
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
-FUZZED       := $(wildcard runner/base/*.c policy/*.c audit/*.c)
+FUZZED       := $(BASE_SOURCES) $(wildcard policy/*.c audit/*.c)
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZED)
 	@mkdir -p $(@D)
@@ -186,7 +192,7 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZED)
 
 # All unit tests and the integration tests of this kernel once with each sanitizer; with small floods and
 # trees, because what is looked for does not depend on their size.
-SANITIZED_TESTS := $(filter-out integration/run_torture.sh integration/run_software.sh integration/run_faults.sh,$(wildcard integration/run_*.sh))
+SANITIZED_TESTS := $(filter-out run_torture run_software run_faults,$(basename $(notdir $(wildcard integration/cases/*/run_*.sh))))
 .PHONY: sanitize
 sanitize: deps
 	set -e; for mode in asan ubsan; do \
@@ -224,7 +230,7 @@ bench: deps
 .PHONY: torture
 torture: deps
 	$(MAKE) check-programs
-	TORTURE=full FAULTS=all integration/run_all $(BUILD) integration/run_torture.sh integration/run_faults.sh
+	TORTURE=full FAULTS=all integration/run_all $(BUILD) run_torture run_faults
 
 # What depends on timing, again and again, many at once: a thousand times take an hour.
 SOAK ?= 1000

@@ -17,8 +17,8 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
-#include "runner/base/fd.h"
-#include "runner/base/strv.h"
+#include "runner/base/file/fd.h"
+#include "runner/base/text/strv.h"
 
 #define OPEN_FLAGS (O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 

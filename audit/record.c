@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runner/base/base64.h"
+#include "runner/base/text/base64.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
-#include "runner/base/json.h"
-#include "runner/base/json_read.h"
-#include "runner/base/strv.h"
+#include "runner/base/text/json.h"
+#include "runner/base/text/json_read.h"
+#include "runner/base/text/strv.h"
 
 #define BEFORE_RECORD "{\"record\":"
 #define BEFORE_HASH   ",\"hash\":\""

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "runner/base/base64.h"
+#include "runner/base/text/base64.h"
 #include "runner/base/error.h"
 
 static const uint8_t private_prefix[] = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06,

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runner/base/base64.h"
+#include "runner/base/text/base64.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/base/fd.h"
-#include "runner/base/parse.h"
-#include "runner/base/strv.h"
+#include "runner/base/file/fd.h"
+#include "runner/base/text/parse.h"
+#include "runner/base/text/strv.h"
 
 #define BUFFER_SIZE ((size_t)64 * 1024)
 

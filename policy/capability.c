@@ -7,13 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/base/json_read.h"
-#include "runner/base/path.h"
+#include "runner/base/text/json_read.h"
+#include "runner/base/file/path.h"
 #include "runner/base/random.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 const char *const iso_bound_members[] = {"command_sha256", "cwd",	"workspace",
 					 "generation",	   "challenge", NULL};
@@ -40,7 +40,7 @@ static const char *bound_value(const struct iso_binding *binding, size_t member)
 {
 	const char *const values[] = {binding->command_sha256, binding->cwd, binding->workspace,
 				      binding->generation, binding->challenge};
-	_Static_assert(COUNT(values) == COUNT(iso_bound_members) - 1, "a value for each member");
+	_Static_assert(ISO_COUNT(values) == ISO_COUNT(iso_bound_members) - 1, "a value for each member");
 	return values[member];
 }
 
@@ -74,7 +74,7 @@ static int check_complete(const struct iso_json_at *answer, struct iso_error *er
 		"version",	"token",      "command_sha256", "cwd",		"workspace",
 		"allowed_root", "generation", "challenge",	"issued_at_ms", "expires_at_ms"};
 	char missing[256] = "";
-	for (size_t i = 0; i < COUNT(fields); i++) {
+	for (size_t i = 0; i < ISO_COUNT(fields); i++) {
 		if (iso_json_member(answer, fields[i]).value != NULL)
 			continue;
 		if (missing[0] != '\0')

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "runner/base/digest.h"
-#include "runner/base/json.h"
+#include "runner/base/text/json.h"
 #include "runner/base/random.h"
 #include "runner/isorun.h"
 

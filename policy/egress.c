@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "policy/words.h"
+#include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 
 #define HOST_MAX     253
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Letters, digits, dots, hyphens and underscores; no empty label. */
 static bool is_plain_name(const char *name)
@@ -230,9 +230,9 @@ static int add_client_operands(struct iso_strv *hosts, const struct iso_strv *wo
 {
 	size_t client = 0;
 	const char *base = iso_word_base(words->items[start]);
-	while (client < COUNT(clients) && strcmp(clients[client].name, base) != 0)
+	while (client < ISO_COUNT(clients) && strcmp(clients[client].name, base) != 0)
 		client++;
-	if (client == COUNT(clients))
+	if (client == ISO_COUNT(clients))
 		return 0;
 	for (size_t i = start + 1; i < words->count; i++) {
 		const char *word = words->items[i];
@@ -274,7 +274,7 @@ static int collect_simple(struct iso_strv *hosts, const struct iso_simple *simpl
 		    (!is_url && add_colon_forms(hosts, word, err) < 0))
 			return -1;
 		static const char *const devices[] = {"/dev/tcp/", "/dev/udp/"};
-		for (size_t d = 0; d < COUNT(devices); d++) {
+		for (size_t d = 0; d < ISO_COUNT(devices); d++) {
 			if (strncmp(word, devices[d], 9) == 0 &&
 			    add_authority(hosts, word + 9, err) < 0)
 				return -1;

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "runner/base/strv.h"
+#include "runner/base/text/strv.h"
 #include "runner/isorun.h"
 
 /* A pattern of an allow list: a host name or IPv4 address in lower case, or "*." and a name, which

@@ -8,6 +8,7 @@
 #include "policy/egress.h"
 #include "policy/names.h"
 #include "policy/shellcheck.h"
+#include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 
@@ -151,7 +152,7 @@ void iso_evaluate(const struct iso_policy *policy, const struct iso_call *call, 
 		.output_limit_bytes = policy->output_limit_bytes,
 		.detached = detached(policy, call),
 	};
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+	for (size_t i = 0; i < ISO_COUNT(rules); i++) {
 		if (!rules[i](policy, call, workdir, ret_decision))
 			return;
 	}

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "runner/base/strv.h"
+#include "runner/base/text/strv.h"
 
 /* PATH-1: relative, not empty, and without a colon, which drive prefixes have. */
 bool iso_name_is_relative(const char *path);

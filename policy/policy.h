@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runner/base/strv.h"
+#include "runner/base/text/strv.h"
 #include "runner/isorun.h"
 
 /* Permission classes (POL-3), as bits. */

@@ -8,13 +8,13 @@
 
 #include "policy/egress.h"
 #include "policy/policy.h"
+#include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/base/json_read.h"
-#include "runner/base/parse.h"
-#include "runner/base/path.h"
+#include "runner/base/text/json_read.h"
+#include "runner/base/text/parse.h"
+#include "runner/base/file/path.h"
 
-#define COUNT(array)	   (sizeof(array) / sizeof((array)[0]))
 #define LARGEST_BYTES	   ((uint64_t)INT64_MAX)
 #define LARGEST_PIDS	   4000000
 #define LARGEST_NOFILE	   1048576
@@ -423,12 +423,12 @@ static const struct {
 static int read_policy(const struct iso_json_at *top, struct iso_policy *policy,
 		       struct iso_error *err)
 {
-	const char *known[COUNT(members) + 1] = {NULL};
-	for (size_t i = 0; i < COUNT(members); i++)
+	const char *known[ISO_COUNT(members) + 1] = {NULL};
+	for (size_t i = 0; i < ISO_COUNT(members); i++)
 		known[i] = members[i].name;
 	if (iso_json_object(top, known, err) < 0)
 		return -1;
-	for (size_t i = 0; i < COUNT(members); i++) {
+	for (size_t i = 0; i < ISO_COUNT(members); i++) {
 		struct iso_json_at member = iso_json_member(top, members[i].name);
 		if (member.value != NULL && members[i].read(&member, policy, err) < 0)
 			return -1;

@@ -6,9 +6,9 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "runner/base/path.h"
+#include "runner/base/array.h"
+#include "runner/base/file/path.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define PATH_SIZE    ISO_SCENE_PATH_SIZE
 
 bool iso_scene_is_one_of(const char *text, const char *const *list)
@@ -103,7 +103,7 @@ bool iso_scene_is_home(const char *word)
 	if (length == 0 || length >= sizeof(home))
 		return false;
 	memcpy(home, word, length + 1);
-	for (size_t i = 0; i < COUNT(ends); i++) {
+	for (size_t i = 0; i < ISO_COUNT(ends); i++) {
 		size_t end = strlen(ends[i]);
 		if (length > end && strcmp(home + length - end, ends[i]) == 0) {
 			home[length - end] = '\0';

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "policy/shell_scene.h"
+#include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define PATH_SIZE    ISO_SCENE_PATH_SIZE
 #define NESTED_MAX   4
 
@@ -22,7 +22,7 @@ typedef const char *rule(const struct iso_scene *scene);
 static const char *reason_for(const char *place, const char *const reasons[4])
 {
 	static const char *const places[] = {"/", "~", "the workspace root", "a system directory"};
-	for (size_t i = 0; i < COUNT(places); i++) {
+	for (size_t i = 0; i < ISO_COUNT(places); i++) {
 		if (strcmp(places[i], place) == 0)
 			return reasons[i];
 	}
@@ -438,7 +438,7 @@ static int check_line(const char *command, const char *root, const char *workdir
 		scene.words = &line.commands[i].words;
 		scene.start = iso_simple_start(&line.commands[i]);
 		scene.base = base_of(&line.commands[i]);
-		for (size_t r = 0; r < COUNT(rules); r++) {
+		for (size_t r = 0; r < ISO_COUNT(rules); r++) {
 			const char *reason = rules[r](&scene);
 			if (reason != NULL)
 				return iso_error_set(err, ISO_ERR_DENIED, 0, "%s", reason);

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/base/json.h"
-#include "runner/base/json_read.h"
+#include "runner/base/text/json.h"
+#include "runner/base/text/json_read.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define PATH_ARGUMENT(what)                           \
 	{                                             \
@@ -70,7 +70,7 @@ const struct iso_tool iso_tools[] = {
 		},
 	},
 };
-const size_t iso_tool_count = COUNT(iso_tools);
+const size_t iso_tool_count = ISO_COUNT(iso_tools);
 
 const struct iso_tool *iso_tool_find(const char *name)
 {
@@ -99,7 +99,7 @@ static const char **text_slot(struct iso_call *call, const char *name)
 		{"workdir", &call->workdir},
 		{"expected_sha256", &call->expected_sha256},
 	};
-	for (size_t i = 0; i < COUNT(slots); i++) {
+	for (size_t i = 0; i < ISO_COUNT(slots); i++) {
 		if (strcmp(slots[i].name, name) == 0)
 			return slots[i].slot;
 	}

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "runner/base/strv.h"
+#include "runner/base/text/strv.h"
 
 /* How a simple command is joined to the one before it. */
 enum iso_joint {

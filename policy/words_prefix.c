@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "policy/words.h"
+#include "runner/base/array.h"
 
 const char *iso_word_base(const char *word)
 {
@@ -84,7 +85,7 @@ size_t iso_simple_start(const struct iso_simple *simple)
 			at++;
 			continue;
 		}
-		size_t prefix = 0, count = sizeof(prefixes) / sizeof(prefixes[0]);
+		size_t prefix = 0, count = ISO_COUNT(prefixes);
 		while (prefix < count && strcmp(prefixes[prefix].name, iso_word_base(word)) != 0)
 			prefix++;
 		if (prefix == count)

@@ -5,23 +5,19 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/landlock.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/base/fd.h"
-
-#define XFS_MAGIC 0x58465342
+#include "runner/base/file/fd.h"
 
 static const struct {
 	cap_value_t value;
@@ -38,7 +34,7 @@ const char *iso_host_missing_capability(void)
 	if (own == NULL)
 		return needed[0].name;
 	const char *missing = NULL;
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]) && missing == NULL; i++) {
+	for (size_t i = 0; i < ISO_COUNT(needed) && missing == NULL; i++) {
 		cap_flag_value_t value = CAP_CLEAR;
 		if (cap_get_flag(own, needed[i].value, CAP_EFFECTIVE, &value) < 0 ||
 		    value != CAP_SET)
@@ -94,21 +90,4 @@ int iso_host_probe(struct iso_host *ret_host, struct iso_error *err)
 	ret_host->privileged =
 		ret_host->euid == 0 && iso_host_missing_capability() == NULL && nobodys_id_exists();
 	return 0;
-}
-
-bool iso_host_can_idmap(int path_fd, struct iso_idmap_cache *idmaps)
-{
-	struct statfs fs;
-	struct stat st;
-	if (fstatfs(path_fd, &fs) < 0 || fstat(path_fd, &st) < 0)
-		return false;
-	/* These could before our oldest kernel; a launch says so should it be wrong. */
-	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC)
-		return true;
-	int userns_fd;
-	if (iso_idmap_get(idmaps, st.st_uid, st.st_gid, ISO_NOBODYS_ID, ISO_NOBODYS_ID, &userns_fd,
-			  NULL) < 0)
-		return false;
-	ISO_AUTO_CLOSE int tree_fd = iso_idmap_clone_tree(path_fd, 0, userns_fd);
-	return tree_fd >= 0;
 }

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "runner/isorun.h"
-#include "sandbox/idmap.h"
 
 struct iso_host {
 	uint32_t euid, egid;
@@ -30,8 +29,5 @@ int iso_host_probe(struct iso_host *ret_host, struct iso_error *err);
 /* The first capability that a launch as root needs and this process lacks, e.g. "cap_sys_admin", or
  * NULL. Static. */
 const char *iso_host_missing_capability(void);
-
-/* Whether the directory at `path_fd` can be bound with its owner mapped. Needs privileges. */
-bool iso_host_can_idmap(int path_fd, struct iso_idmap_cache *idmaps);
 
 #endif

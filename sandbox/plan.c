@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/base/json.h"
-#include "sandbox/capabilities.h"
+#include "runner/base/text/json.h"
+#include "sandbox/filter/capabilities.h"
 
 static const char *const fsop_names[] = {
 	[ISO_FSOP_UNSET] = "unset",	   [ISO_FSOP_DIR] = "directory",
@@ -55,13 +56,8 @@ void iso_plan_done(struct iso_plan *plan)
 struct iso_fsop *iso_plan_add(struct iso_plan *plan, enum iso_fsop_kind kind, const char *target,
 			      const char *source)
 {
-	if ((plan->fsop_count & (plan->fsop_count - 1)) == 0) { /* full at each power of two */
-		size_t capacity = plan->fsop_count > 0 ? plan->fsop_count * 2 : 1;
-		struct iso_fsop *grown = reallocarray(plan->fsops, capacity, sizeof(*grown));
-		if (grown == NULL)
-			return NULL;
-		plan->fsops = grown;
-	}
+	if (!iso_array_grow(&plan->fsops, plan->fsop_count, sizeof(*plan->fsops)))
+		return NULL;
 	ISO_AUTO_FREE char *target_copy = strdup(target);
 	ISO_AUTO_FREE char *source_copy = source != NULL ? strdup(source) : NULL;
 	if (target_copy == NULL || (source != NULL && source_copy == NULL))

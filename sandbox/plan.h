@@ -1,7 +1,7 @@
 /*
  * A plan is pure data: what will be executed, in which world, under which limits. It holds no
  * descriptors, pids, callbacks or clocks, so it can be printed, digested and compared without
- * privileges. runner/plan_build.c makes plans, sandbox/prepare.c turns them into resources.
+ * privileges. runner/plan/build.c makes plans, sandbox/launch/prepare.c turns them into resources.
  */
 #ifndef ISORUN_SANDBOX_PLAN_H
 #define ISORUN_SANDBOX_PLAN_H
@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "runner/base/strv.h"
+#include "runner/base/text/strv.h"
 #include "runner/isorun.h"
-#include "sandbox/seccomp_custom.h"
+#include "sandbox/filter/seccomp_custom.h"
 
 /* One step of building the payload's file system, executed in order relative to its root. */
 enum iso_fsop_kind {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runner/call_memory.h"
+#include "runner/calls/memory.h"
 
 #define THREADS 16
 

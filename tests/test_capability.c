@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "policy/capability.h"
-#include "runner/base/json_read.h"
+#include "runner/base/text/json_read.h"
 
 #define NOW INT64_C(1700000000000)
 

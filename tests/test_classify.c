@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "sandbox/classify.h"
-#include "sandbox/report.h"
+#include "sandbox/watch/classify.h"
+#include "sandbox/watch/report.h"
 
 #define EXITED(code)	 ((code) << 8)
 #define SIGNALED(number) (number)

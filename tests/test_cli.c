@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "runner/cli.h"
+#include "runner/cli/cli.h"
 
 static int parse(struct cli_run *run, const char *const *words, char ***ret_rest,
 		 struct iso_error *err)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "runner/base/digest.h"
-#include "sandbox/drain.h"
+#include "sandbox/watch/drain.h"
 
 static void open_stream(struct iso_stream *stream, int outlet_fd, size_t limit)
 {

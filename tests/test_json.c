@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runner/base/json_read.h"
+#include "runner/base/text/json_read.h"
 
 static void test_POL_5_what_is_json_is_read(void **state)
 {

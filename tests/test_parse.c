@@ -1,7 +1,7 @@
 /* runner/base/parse: strict numbers, sizes, durations (T66, T67, POL-4). */
 #include "tests/test.h"
 
-#include "runner/base/parse.h"
+#include "runner/base/text/parse.h"
 
 struct row {
 	const char *text;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "runner/base/digest.h"
-#include "runner/plan_build.h"
+#include "runner/plan/build.h"
 
 #define GIB (UINT64_C(1) << 30)
 

@@ -8,7 +8,7 @@
 
 #include "policy/evaluate.h"
 #include "policy/names.h"
-#include "runner/base/json_read.h"
+#include "runner/base/text/json_read.h"
 
 static int parse(const char *text, struct iso_policy *policy, struct iso_error *err)
 {

@@ -4,8 +4,8 @@
 #include <cjson/cJSON.h>
 
 #include "runner/base/error.h"
-#include "runner/receipt.h"
-#include "runner/request.h"
+#include "runner/engine/receipt.h"
+#include "runner/plan/request.h"
 
 static const char *const argv_true[] = {"true", NULL};
 

@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "sandbox/embedded.h"
-#include "sandbox/seccomp_profile.h"
+#include "sandbox/filter/embedded.h"
+#include "sandbox/filter/seccomp_profile.h"
 
 #define X32_BIT 0x40000000u
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sandbox/seccomp_custom.h"
+#include "sandbox/filter/seccomp_custom.h"
 
 static int compile(const char *text, struct iso_seccomp_custom *ret_filter, struct iso_error *err)
 {

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runner/diff.h"
-#include "runner/snapshot_dir.h"
+#include "runner/workspace/diff.h"
+#include "runner/workspace/snapshot_dir.h"
 
 static char tree[] = "/tmp/isorun-snapshot.XXXXXX";
 static int tree_fd = -1;

@@ -6,9 +6,9 @@
 #include "runner/base/clock.h"
 #include "runner/base/digest.h"
 #include "runner/base/error.h"
-#include "runner/base/path.h"
-#include "runner/base/strv.h"
-#include "runner/base/utf8.h"
+#include "runner/base/file/path.h"
+#include "runner/base/text/strv.h"
+#include "runner/base/text/utf8.h"
 
 static void test_utf8_accepts_exactly_the_standard(void **state)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runner/base/utf8.h"
+#include "runner/base/text/utf8.h"
 
 #define FIRST_CAPACITY 4096
 

@@ -29,7 +29,7 @@
 #include <sys/uio.h>
 
 #include "sandbox/init/init.h"
-#include "sandbox/rawcall.h"
+#include "sandbox/child/rawcall.h"
 
 #define SIGNAL_COUNT	       64
 #define SIGNAL_BIT(n)	       (1UL << ((n)-1))

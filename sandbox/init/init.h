@@ -1,8 +1,8 @@
 /* What the two halves of the init program share: its message, and how the second one reports. */
-#ifndef ISORUN_SANDBOX_INIT_H
-#define ISORUN_SANDBOX_INIT_H
+#ifndef ISORUN_SANDBOX_INIT_INIT_H
+#define ISORUN_SANDBOX_INIT_INIT_H
 
-#include "sandbox/steps.h"
+#include "sandbox/child/steps.h"
 
 union iso_init_message {
 	struct iso_init_config config;

@@ -1,6 +1,6 @@
 /* The init program, embedded by init_image.S. Read-only, valid for the process's life. */
-#ifndef ISORUN_SANDBOX_INIT_IMAGE_H
-#define ISORUN_SANDBOX_INIT_IMAGE_H
+#ifndef ISORUN_SANDBOX_INIT_INIT_IMAGE_H
+#define ISORUN_SANDBOX_INIT_INIT_IMAGE_H
 
 #define ISO_INIT_IMAGE_HIDDEN __attribute__((visibility("hidden")))
 

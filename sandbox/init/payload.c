@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 #include "sandbox/init/init.h"
-#include "sandbox/rawcall.h"
+#include "sandbox/child/rawcall.h"
 
 #define PATH_LIMIT 4096
 

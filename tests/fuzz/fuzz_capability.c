@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "policy/capability.h"
-#include "runner/base/json_read.h"
+#include "runner/base/text/json_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

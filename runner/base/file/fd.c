@@ -1,0 +1,115 @@
+/* Control files of procfs and cgroupfs take one write each and report errors then, not at close. */
+#include "runner/base/file/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/base/cleanup.h"
+
+int iso_fd_close(int fd)
+{
+	if (fd >= 0) {
+		int saved = errno;
+		(void)close(fd); /* nothing can be done, and Linux closes it even on error */
+		errno = saved;
+	}
+	return -1;
+}
+
+int iso_fd_above_stdio(int fd)
+{
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	iso_fd_close(fd);
+	return moved;
+}
+
+int iso_fd_write_all(int fd, const void *data, size_t size)
+{
+	const char *cursor = data;
+	while (size > 0) {
+		ssize_t count = write(fd, cursor, size);
+		if (count < 0) {
+			if (errno == EINTR)
+				continue;
+			return -1;
+		}
+		cursor += count;
+		size -= (size_t)count;
+	}
+	return 0;
+}
+
+ssize_t iso_fd_read_small(int dir_fd, const char *path, char *buffer, size_t size)
+{
+	ISO_AUTO_CLOSE int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	size_t length = 0;
+	for (;;) {
+		ssize_t count = read(fd, buffer + length, size - length);
+		if (count < 0) {
+			if (errno == EINTR)
+				continue;
+			return -1;
+		}
+		length += (size_t)count;
+		if (length == size) {
+			errno = EFBIG;
+			return -1;
+		}
+		if (count == 0)
+			break;
+	}
+	buffer[length] = '\0';
+	return (ssize_t)length;
+}
+
+int iso_fd_read_all(int fd, size_t limit, char **ret_data, size_t *ret_size)
+{
+	size_t size = 0, capacity = 4096;
+	ISO_AUTO_FREE char *data = malloc(capacity);
+	while (data != NULL) {
+		ssize_t count = read(fd, data + size, capacity - size - 1);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0)
+			return -1;
+		if (count == 0) {
+			data[size] = '\0';
+			*ret_data = ISO_TAKE_PTR(data);
+			*ret_size = size;
+			return 0;
+		}
+		size += (size_t)count;
+		if (size > limit) {
+			errno = EFBIG;
+			return -1;
+		}
+		if (capacity - size == 1) {
+			char *grown = realloc(data, capacity * 2);
+			if (grown == NULL)
+				break;
+			data = grown;
+			capacity *= 2;
+		}
+	}
+	errno = ENOMEM;
+	return -1;
+}
+
+int iso_fd_write_control(int dir_fd, const char *path, const char *text)
+{
+	ISO_AUTO_CLOSE int fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	ssize_t count;
+	do {
+		count = write(fd, text, strlen(text));
+	} while (count < 0 && errno == EINTR);
+	return count < 0 ? -1 : 0;
+}

@@ -1,0 +1,23 @@
+/* `--policy` of run and plan: what the policy says, narrowed by the other options. */
+#ifndef ISORUN_CLI_POLICY_H
+#define ISORUN_CLI_POLICY_H
+
+#include "runner/cli/cli.h"
+#include "runner/grant/policy_load.h"
+
+struct cli_policy {
+	struct iso_loaded_policy loaded;
+	struct iso_policy_request storage;
+	struct iso_mount *mounts; /* owned; those of the policy and those of the options */
+	struct iso_strv env;	  /* owned; the same */
+};
+
+/*
+ * Load run->policy and apply it to run->request. `ret_policy` must outlive the request.
+ *
+ * Errors: ISO_ERR_INVALID, and ISO_ERR_DENIED for an option that would widen the policy.
+ */
+int cli_policy_apply(struct cli_run *run, struct cli_policy *ret_policy, struct iso_error *err);
+void cli_policy_done(struct cli_policy *policy);
+
+#endif

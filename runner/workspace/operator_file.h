@@ -1,0 +1,44 @@
+/*
+ * Files that the operator names and isorun obeys: policies, seccomp profiles, keys. They are read
+ * once, whole, as the object that the name meant, and never from where a payload can write (POL-1).
+ */
+#ifndef ISORUN_WORKSPACE_OPERATOR_FILE_H
+#define ISORUN_WORKSPACE_OPERATOR_FILE_H
+
+#include <stddef.h>
+
+#include "runner/isorun.h"
+
+struct iso_operator_file {
+	char *path; /* owned; canonical */
+	char *text; /* owned; NUL-terminated */
+	size_t size;
+};
+
+/*
+ * Read a regular file of at most `limit` bytes.
+ *
+ * what  completes "open … \"path\"", e.g. "the policy"
+ *
+ * Errors: ISO_ERR_INVALID, ISO_ERR_NOMEM.
+ */
+int iso_operator_file_read(const char *path, const char *what, size_t limit,
+			   struct iso_operator_file *ret_file, struct iso_error *err);
+
+/*
+ * Refuse a file that lies in the workspace, or is named through it: a payload may have written it,
+ * or the link that leads to it.
+ *
+ * named      the name as it was given
+ * path       canonical path of what it named
+ * workspace  canonical
+ *
+ * Errors: ISO_ERR_INVALID.
+ */
+int iso_operator_file_check_place(const char *named, const char *path, const char *what,
+				  const char *workspace, struct iso_error *err);
+
+/* A zeroed value is fine. */
+void iso_operator_file_done(struct iso_operator_file *file);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * A mapping is carried by a user namespace, and a user namespace is made by a process that enters
+ * it. That process shares our memory (copying the address space would cost more than all the rest),
+ * only waits, and is killed as soon as its namespace has a descriptor; should we die first, it sees
+ * that through a pidfd and ends.
+ */
+#include "sandbox/launch/idmap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/mount.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runner/base/cleanup.h"
+#include "runner/base/error.h"
+#include "runner/base/file/fd.h"
+#include "sandbox/host.h"
+#include "sandbox/launch/spawn.h"
+#include "sandbox/child/rawcall.h"
+
+#define TREE_RECURSIVE 0x8000 /* AT_RECURSIVE */
+#define STACK_SIZE     8192
+#define XFS_MAGIC      0x58465342
+
+/* The namespace's first process: raw calls only, see sandbox/child/child.c. */
+static void __attribute__((noreturn)) wait_for_parent(const void *argument)
+{
+	struct pollfd parent = {.fd = 0, .events = POLLIN};
+	/* Should it live longer than meant, it must not keep the ends of any pipe open. */
+	if (iso_raw3(SYS_dup3, (long)(intptr_t)argument, 0, 0) == 0 &&
+	    iso_raw3(SYS_close_range, 1, ~0U, 0) == 0)
+		(void)iso_raw3(SYS_poll, ISO_ARG(&parent), 1, -1);
+	for (;;)
+		(void)iso_raw1(SYS_exit_group, 0);
+}
+
+static int write_map(pid_t pid, const char *file, uint32_t inner, uint32_t outer)
+{
+	char path[64], text[48];
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	snprintf(text, sizeof(text), "%u %u 1", inner, outer);
+	return iso_fd_write_control(AT_FDCWD, path, text);
+}
+
+static int map_and_open(pid_t pid, const struct iso_idmap *map)
+{
+	if (write_map(pid, "uid_map", map->disk_uid, map->host_uid) < 0 ||
+	    write_map(pid, "gid_map", map->disk_gid, map->host_gid) < 0)
+		return -1;
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return iso_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+/* Make the namespace of `map`, whose ids are set. The process that made it is killed and not waited
+ * for: its end need not delay the run. */
+static int make(struct iso_idmap *map, struct iso_error *err)
+{
+	map->stack = aligned_alloc(16, STACK_SIZE);
+	if (map->stack == NULL)
+		return iso_error_nomem(err);
+	ISO_AUTO_CLOSE int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	/* It takes what it polls by value in the pointer: `self` does not outlive this call. */
+	const struct iso_spawn spawn = {
+		.flags = CLONE_NEWUSER,
+		.cgroup_fd = -1,
+		.stack = map->stack,
+		.stack_size = STACK_SIZE,
+		.entry = wait_for_parent,
+		.argument = (const void *)(intptr_t)self,
+	};
+	struct iso_process holder;
+	int failed = self < 0 ? -errno : iso_spawn(&spawn, &holder);
+	if (failed < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, -failed,
+				     "create a user namespace for id-mapping");
+	map->holder_pidfd = holder.pidfd;
+	map->userns_fd = map_and_open(holder.pid, map);
+	int saved_errno = errno;
+	/* Its pid is its own until we have waited for it. */
+	map->holder_killed = kill(holder.pid, SIGKILL) == 0;
+	if (map->userns_fd < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, saved_errno,
+				     "map uid %u to %u for id-mapping", map->disk_uid,
+				     map->host_uid);
+	return 0;
+}
+
+static void release(struct iso_idmap *map)
+{
+	siginfo_t info;
+	if (!map->holder_killed && map->holder_pidfd >= 0)
+		map->stack = NULL; /* it still stands on that, and ends when we do */
+	while (map->holder_killed && map->holder_pidfd >= 0 &&
+	       waitid(P_PIDFD, (id_t)map->holder_pidfd, &info, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
+		;
+	iso_fd_close(map->holder_pidfd);
+	iso_fd_close(map->userns_fd);
+	free(map->stack);
+	*map = (struct iso_idmap){.userns_fd = -1, .holder_pidfd = -1};
+}
+
+int iso_idmap_get(struct iso_idmap_cache *cache, uint32_t disk_uid, uint32_t disk_gid,
+		  uint32_t host_uid, uint32_t host_gid, int *ret_fd, struct iso_error *err)
+{
+	for (unsigned int i = 0; i < cache->count && i < ISO_IDMAP_CACHE_SIZE; i++) {
+		const struct iso_idmap *map = &cache->entries[i];
+		if (map->disk_uid == disk_uid && map->disk_gid == disk_gid &&
+		    map->host_uid == host_uid && map->host_gid == host_gid) {
+			*ret_fd = map->userns_fd;
+			return 0;
+		}
+	}
+	struct iso_idmap map = {disk_uid, disk_gid, host_uid, host_gid, -1, -1, NULL};
+	if (make(&map, err) < 0) {
+		release(&map);
+		return -1;
+	}
+	struct iso_idmap *place = &cache->entries[cache->count % ISO_IDMAP_CACHE_SIZE];
+	if (cache->count >= ISO_IDMAP_CACHE_SIZE)
+		release(place);
+	*place = map;
+	cache->count++;
+	*ret_fd = map.userns_fd;
+	return 0;
+}
+
+void iso_idmap_cache_done(struct iso_idmap_cache *cache)
+{
+	for (unsigned int i = 0; i < cache->count && i < ISO_IDMAP_CACHE_SIZE; i++)
+		release(&cache->entries[i]);
+	cache->count = 0;
+}
+
+int iso_idmap_clone_tree(int path_fd, uint64_t attributes, int userns_fd)
+{
+	ISO_AUTO_CLOSE int tree = iso_fd_above_stdio(
+		(int)syscall(SYS_open_tree, path_fd, "",
+			     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | TREE_RECURSIVE | AT_EMPTY_PATH));
+	if (tree < 0)
+		return -1;
+	struct mount_attr attr = {.attr_set = attributes};
+	if (userns_fd >= 0) {
+		attr.attr_set |= MOUNT_ATTR_IDMAP;
+		attr.userns_fd = (uint64_t)userns_fd;
+	}
+	if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | TREE_RECURSIVE, &attr,
+		    sizeof(attr)) < 0)
+		return -1;
+	return ISO_TAKE_FD(tree);
+}
+
+bool iso_idmap_can_bind(int path_fd, struct iso_idmap_cache *idmaps)
+{
+	struct statfs fs;
+	struct stat st;
+	if (fstatfs(path_fd, &fs) < 0 || fstat(path_fd, &st) < 0)
+		return false;
+	/* These could before our oldest kernel; a launch says so should it be wrong. */
+	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC)
+		return true;
+	int userns_fd;
+	if (iso_idmap_get(idmaps, st.st_uid, st.st_gid, ISO_NOBODYS_ID, ISO_NOBODYS_ID, &userns_fd,
+			  NULL) < 0)
+		return false;
+	ISO_AUTO_CLOSE int tree_fd = iso_idmap_clone_tree(path_fd, 0, userns_fd);
+	return tree_fd >= 0;
+}

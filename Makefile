@@ -99,6 +99,7 @@ $(BUILD)/musl/%.o: %.c
 
 $(BUILD)/musl/sandbox/filter/embedded.o: $(GEN)/seccomp_default.inc
 $(BUILD)/musl/sandbox/net/loopback.o: $(GEN)/loopback.inc
+$(BUILD)/musl/runner/calls/commands.o: $(GEN)/git_diff.inc
 
 $(CHILD:%.c=$(BUILD)/musl/%.o): $(BUILD)/musl/%.o: $(OBJ)/%.o
 	@mkdir -p $(@D)
@@ -141,9 +142,15 @@ $(BUILD)/isorun-init: $(wildcard sandbox/init/*.[ch]) sandbox/child/steps.h sand
 
 $(OBJ)/sandbox/filter/embedded.o: $(GEN)/seccomp_default.inc
 $(OBJ)/sandbox/net/loopback.o: $(GEN)/loopback.inc
+$(OBJ)/runner/calls/commands.o: $(GEN)/git_diff.inc
 
 $(GEN)/seccomp_default.inc: $(GEN)/gen_seccomp
 	$(Q)$< > $@.tmp && mv $@.tmp $@
+
+# A shell program as a C string, without its comments.
+$(GEN)/git_diff.inc: runner/calls/git_diff.sh
+	@mkdir -p $(@D)
+	$(Q)sed -e '/^#/d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@.tmp && mv $@.tmp $@
 
 $(GEN)/loopback.inc: $(GEN)/gen_loopback
 	$(Q)$< > $@.tmp && mv $@.tmp $@
@@ -158,7 +165,7 @@ $(GEN)/gen_loopback: sandbox/net/gen_loopback.c
 
 # --- tests -----------------------------------------------------------------------------------------
 
-$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a $(patsubst %.c,$(OBJ)/%.o,$(wildcard runner/cli/option*.c))
+$(BUILD)/tests/%: tests/%.c $(BUILD)/libisorun.a $(filter-out $(OBJ)/runner/cli/main.o,$(CLI_OBJECTS))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -o $@ $< $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lcmocka
 
@@ -267,6 +274,18 @@ demo: deps
 lint:
 	.ci/lint $(BUILD)
 
+# What lint compares the library with; see docs/decisions/011-station-and-run.md.
+.PHONY: abi
+abi: $(BUILD)/libisorun.so
+	$(Q)abidw --exported-interfaces-only --suppressions .ci/abi.suppr --no-corpus-path --no-comp-dir-path \
+		--no-show-locs --out-file runner/isorun.abi $<
+
+# The list of all options in the manual is the program's own.
+.PHONY: manual
+manual: $(BUILD)/isorun
+	$(Q){ sed '/^\.\\" Below: /q' docs/isorun.1 && $< help --manual && \
+		sed -n '/^\.\\" Above\.$$/,$$p' docs/isorun.1; } >$(BUILD)/isorun.1 && cp $(BUILD)/isorun.1 docs/isorun.1
+
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 
@@ -305,6 +324,8 @@ help:
 	@echo 'make torture         attack, kill and refuse isorun wherever that can be (about a quarter of an hour)'
 	@echo 'make soak            the tests that depend on timing, SOAK=1000 times (about an hour)'
 	@echo 'make fuzz            the fuzzers, FUZZ_SECONDS=60 each'
+	@echo 'make manual          the list of all options in the manual, from the program'
+	@echo 'make abi             what the library looks like, as the next lint will want it'
 	@echo 'make lint            style, layers, headers, static analysis'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX)'
 	@echo 'MODE=asan|ubsan|coverage   another build, in build/asan and so on'

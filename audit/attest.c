@@ -6,13 +6,12 @@
 #include "audit/attest.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "runner/base/text/base64.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
+#include "runner/base/text/base64.h"
 #include "runner/base/text/json.h"
 #include "runner/base/text/json_read.h"
 #include "runner/base/text/strv.h"

@@ -1,6 +1,8 @@
 /*
- * The lock is on the file itself. Whoever has it looks whether the name still means this file (it
- * may have been rotated), and reads the last line only when another process has appended since.
+ * Two locks: the log's own among threads, the file's among processes. Whoever has both looks whether
+ * the name still means this file (it may have been rotated), and reads the last line only when
+ * another process has appended since. Neither is held while a line goes to disk: of the threads that
+ * wait for that, one flushes for all who have written by then.
  */
 #include "audit/log.h"
 
@@ -39,7 +41,13 @@ static int open_file(struct iso_audit_log *log, struct iso_error *err)
 int iso_audit_log_open(const char *path, const struct iso_audit_key *key, bool sync,
 		       struct iso_audit_log *ret_log, struct iso_error *err)
 {
-	struct iso_audit_log log = {.fd = -1, .sync = sync, .has_key = key != NULL};
+	struct iso_audit_log log = {
+		.fd = -1,
+		.sync = sync,
+		.has_key = key != NULL,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.flush = {.ended = PTHREAD_COND_INITIALIZER, .unsynced_from = -1},
+	};
 	if (key != NULL)
 		log.key = *key;
 	log.path = strdup(path);
@@ -59,6 +67,8 @@ void iso_audit_log_close(struct iso_audit_log *log)
 		return;
 	iso_fd_close(log->fd);
 	free(log->path);
+	pthread_cond_destroy(&log->flush.ended);
+	pthread_mutex_destroy(&log->lock);
 	*log = (struct iso_audit_log){.fd = -1};
 }
 
@@ -67,6 +77,22 @@ static int fail(const struct iso_audit_log *log, int os_errno, const char *what,
 {
 	return iso_error_set(err, ISO_ERR_SYSTEM, os_errno, "%s the audit log \"%s\"", what,
 			     log->path);
+}
+
+/* What was written to the file that is given up has to reach the disk, too. */
+static int leave_file(struct iso_audit_log *log, struct iso_error *err)
+{
+	struct iso_audit_sync *flush = &log->flush;
+	while (flush->running)
+		pthread_cond_wait(&flush->ended, &log->lock);
+	int status = log->sync && flush->on_disk < flush->written ? fdatasync(log->fd) : 0;
+	if (status < 0)
+		fail(log, errno, "write", err);
+	else
+		flush->on_disk = flush->written;
+	flush->unsynced_from = -1;
+	log->fd = iso_fd_close(log->fd);
+	return status;
 }
 
 /* Lock the file that has the name now. */
@@ -83,8 +109,7 @@ static int lock(struct iso_audit_log *log, struct iso_error *err)
 		if (fstatat(AT_FDCWD, log->path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    named.st_dev == ours.st_dev && named.st_ino == ours.st_ino)
 			return 0;
-		log->fd = iso_fd_close(log->fd);
-		if (open_file(log, err) < 0)
+		if (leave_file(log, err) < 0 || open_file(log, err) < 0)
 			return -1;
 	}
 }
@@ -154,10 +179,9 @@ static int write_at(const struct iso_audit_log *log, const char *line, size_t si
 			break;
 		done += (size_t)count;
 	}
-	int os_errno = errno;
-	if (done == size && (!log->sync || fdatasync(log->fd) == 0))
+	if (done == size)
 		return 0;
-	os_errno = done == size ? errno : os_errno;
+	int os_errno = errno;
 	if (ftruncate(log->fd, end) < 0)
 		os_errno = errno; /* the torn line stays for the next append to remove */
 	return fail(log, os_errno, "write", err);
@@ -181,24 +205,99 @@ static int append_locked(struct iso_audit_log *log, const struct iso_audit_event
 		log->known_size = -1;
 		return -1;
 	}
+	/* Lines of others in between cannot be taken back. */
+	if (log->flush.unsynced_from < 0 || end != log->known_size)
+		log->flush.unsynced_from = end;
 	log->head = head;
 	log->known_size = end + (off_t)size;
+	log->flush.written++;
+	return 0;
+}
+
+/* The lines from the first that is not on disk are taken back, if nobody has appended since. */
+static void take_back(struct iso_audit_log *log)
+{
+	struct stat st;
+	while (flock(log->fd, LOCK_EX) < 0 && errno == EINTR)
+		;
+	bool ours = log->flush.unsynced_from >= 0 && fstat(log->fd, &st) == 0 &&
+		    st.st_size == log->known_size;
+	if (ours && ftruncate(log->fd, log->flush.unsynced_from) < 0)
+		ours = false; /* they are told as failed either way */
+	log->known_size = -1;
+	log->flush.unsynced_from = -1;
+	unlock(log);
+}
+
+/* Flush for everybody who has written by now; the lock is given up meanwhile. */
+static void flush_for_all(struct iso_audit_log *log)
+{
+	struct iso_audit_sync *flush = &log->flush;
+	uint64_t upto = flush->written;
+	int fd = log->fd; /* stays open while this runs */
+	flush->running = true;
+	pthread_mutex_unlock(&log->lock);
+	int os_errno = fdatasync(fd) < 0 ? errno : 0;
+	pthread_mutex_lock(&log->lock);
+	flush->running = false;
+	if (os_errno != 0) {
+		/* Lines that were written meanwhile go with those that they follow. */
+		if (flush->failed_first == 0)
+			flush->failed_first = flush->on_disk + 1;
+		flush->failed_last = flush->written;
+		flush->failed_errno = os_errno;
+		flush->on_disk = flush->written;
+		take_back(log);
+	} else {
+		flush->on_disk = upto;
+		if (upto == flush->written)
+			flush->unsynced_from = -1;
+	}
+	pthread_cond_broadcast(&flush->ended);
+}
+
+/* Wait until line number `line` is on disk. */
+static int wait_for_disk(struct iso_audit_log *log, uint64_t line, struct iso_error *err)
+{
+	struct iso_audit_sync *flush = &log->flush;
+	while (flush->on_disk < line) {
+		if (flush->running)
+			pthread_cond_wait(&flush->ended, &log->lock);
+		else
+			flush_for_all(log);
+	}
+	if (line >= flush->failed_first && line <= flush->failed_last)
+		return fail(log, flush->failed_errno, "write", err);
+	return 0;
+}
+
+static int append(struct iso_audit_log *log, const struct iso_audit_event *event,
+		  struct iso_audit_head *ret_head, struct iso_error *err)
+{
+	if (lock(log, err) < 0)
+		return -1;
+	int status = append_locked(log, event, err);
+	unlock(log);
+	if (status < 0)
+		return -1;
+	struct iso_audit_head head = log->head;
+	if (log->sync && wait_for_disk(log, log->flush.written, err) < 0)
+		return -1;
+	if (ret_head != NULL)
+		*ret_head = head;
 	return 0;
 }
 
 int iso_audit_log_append(struct iso_audit_log *log, const struct iso_audit_event *event,
 			 struct iso_audit_head *ret_head, struct iso_error *err)
 {
-	if (lock(log, err) < 0)
-		return -1;
-	int status = append_locked(log, event, err);
-	unlock(log);
-	if (status == 0 && ret_head != NULL)
-		*ret_head = log->head;
+	pthread_mutex_lock(&log->lock);
+	int status = append(log, event, ret_head, err);
+	pthread_mutex_unlock(&log->lock);
 	return status;
 }
 
-int iso_audit_log_reserve(struct iso_audit_log *log, struct iso_error *err)
+static int reserve(struct iso_audit_log *log, struct iso_error *err)
 {
 	struct stat st;
 	if (lock(log, err) < 0)
@@ -209,6 +308,14 @@ int iso_audit_log_reserve(struct iso_audit_log *log, struct iso_error *err)
 					errno != EOPNOTSUPP))
 		status = fail(log, errno, "reserve room in", err);
 	unlock(log);
+	return status;
+}
+
+int iso_audit_log_reserve(struct iso_audit_log *log, struct iso_error *err)
+{
+	pthread_mutex_lock(&log->lock);
+	int status = reserve(log, err);
+	pthread_mutex_unlock(&log->lock);
 	return status;
 }
 
@@ -249,9 +356,12 @@ static int rotate_locked(struct iso_audit_log *log, struct iso_error *err)
 
 int iso_audit_log_rotate(struct iso_audit_log *log, struct iso_error *err)
 {
-	if (lock(log, err) < 0)
-		return -1;
-	int status = rotate_locked(log, err);
-	unlock(log);
+	pthread_mutex_lock(&log->lock);
+	int status = lock(log, err);
+	if (status == 0) {
+		status = rotate_locked(log, err);
+		unlock(log);
+	}
+	pthread_mutex_unlock(&log->lock);
 	return status;
 }

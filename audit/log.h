@@ -5,18 +5,31 @@
 #ifndef ISORUN_AUDIT_LOG_H
 #define ISORUN_AUDIT_LOG_H
 
+#include <pthread.h>
 #include <sys/types.h>
 
 #include "audit/record.h"
 
+/* Lines of this process that are written, and how far they are known to be on disk. */
+struct iso_audit_sync {
+	bool running;			    /* somebody flushes, without the lock */
+	pthread_cond_t ended;		    /* it has */
+	uint64_t written, on_disk;	    /* counts of lines */
+	uint64_t failed_first, failed_last; /* no line beyond these is promised; 0: none failed */
+	int failed_errno;
+	off_t unsynced_from; /* where the first line starts that is not on disk */
+};
+
 struct iso_audit_log {
 	char *path; /* owned */
-	int fd;	    /* owned */
 	bool sync;  /* each line reaches the disk before its append returns */
 	bool has_key;
 	struct iso_audit_key key;
-	off_t known_size; /* of the file when `head` was its head */
+	pthread_mutex_t lock; /* of what follows */
+	int fd;		      /* owned */
+	off_t known_size;     /* of the file when `head` was its head */
 	struct iso_audit_head head;
+	struct iso_audit_sync flush;
 };
 
 /*
@@ -24,16 +37,17 @@ struct iso_audit_log {
  *
  * key  signs every line, or NULL; copied
  *
- * Errors: ISO_ERR_SYSTEM, ISO_ERR_INVALID (not a regular file), ISO_ERR_NOMEM. One log is for one
- * thread; any number of logs may be open on one file.
+ * Errors: ISO_ERR_SYSTEM, ISO_ERR_INVALID (not a regular file), ISO_ERR_NOMEM. A log is thread-safe
+ * but for open and close, and must not move; any number of logs may be open on one file.
  */
 int iso_audit_log_open(const char *path, const struct iso_audit_key *key, bool sync,
 		       struct iso_audit_log *ret_log, struct iso_error *err);
 void iso_audit_log_close(struct iso_audit_log *log);
 
 /*
- * Append one event. `ret_head` (may be NULL) is where the chain stands then. On failure the file is
- * as it was.
+ * Append one event. `ret_head` (may be NULL) is where the chain stands then. Lines of several
+ * threads that wait for the disk share one flush. On failure the file is as it was; only where it
+ * was the flush that failed and others have appended meanwhile, the line stays, unpromised.
  *
  * Errors: ISO_ERR_SYSTEM (a full disk, …); ISO_ERR_INVALID: the file is no log of ours.
  */

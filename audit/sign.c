@@ -5,12 +5,11 @@
 #include <nettle/base64.h>
 #include <nettle/eddsa.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "runner/base/text/base64.h"
 #include "runner/base/error.h"
+#include "runner/base/text/base64.h"
 
 static const uint8_t private_prefix[] = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06,
 					 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20};

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runner/base/text/base64.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
+#include "runner/base/text/base64.h"
 #include "runner/base/text/parse.h"
 #include "runner/base/text/strv.h"
 

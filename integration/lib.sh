@@ -10,6 +10,69 @@ set -u
 count=0
 failures=0
 
+# A mount namespace and cgroups of our own: what is counted there only we can have made, however busy the
+# machine is, and whatever other isoruns do on it.
+if [ "$(id -u)" = 0 ] && [ -z "${OWN_MOUNTS:-}" ]; then
+  export OWN_MOUNTS=1
+  exec unshare --mount --propagation private "$0" "$@"
+fi
+[ -z "${OWN_MOUNTS:-}" ] || mount --make-rshared / # as a host's are
+
+# hierarchies: where we are in every hierarchy that isorun uses; in v2 the nearest place above that hands its
+# controllers down.
+hierarchies() {
+  if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+    place=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
+    while [ "${place%/}" != /sys/fs/cgroup ] && ! grep -qw memory "$place/cgroup.subtree_control"; do
+      place=${place%/*}
+    done
+    echo "$place"
+  else
+    echo "/sys/fs/cgroup/unified$(sed -n 's/^0:://p' /proc/self/cgroup)"
+    for controller in memory pids cpu; do
+      echo "/sys/fs/cgroup/$controller$(sed -n "s/^[0-9]*:\([^:]*,\)*$controller\(,[^:]*\)*://p" /proc/self/cgroup)"
+    done
+  fi | sed 's,/$,,'
+}
+
+# move_to DIRECTORY: this shell. In a v2 cgroup with controllers nobody may be, so it has a leaf.
+move_to() {
+  if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+    mkdir -p "$1/shell" && echo $$ >"$1/shell/cgroup.procs" && echo '+memory +pids +cpu' >"$1/cgroup.subtree_control"
+  else
+    echo $$ >"$1/cgroup.procs"
+  fi
+}
+
+came_from=$(cat /proc/self/cgroup)
+home_cgroups=$(hierarchies)
+own_cgroups=
+for home in $home_cgroups; do
+  [ "$(id -u)" = 0 ] || break
+  [ "$home" != /sys/fs/cgroup ] || echo '+memory +pids +cpu' >"$home/cgroup.subtree_control"
+  mkdir "$home/isotest-$$" || exit 1
+  own_cgroups="$own_cgroups $home/isotest-$$"
+  move_to "$home/isotest-$$" || exit 1
+done
+
+# Back to where we came from, and nothing of ours stays.
+leave_cgroups() {
+  while read -r line; do
+    [ -n "$own_cgroups" ] || break
+    case $line in
+      0::*) [ -e /sys/fs/cgroup/cgroup.controllers ] && root=/sys/fs/cgroup || root=/sys/fs/cgroup/unified ;;
+      *) root=/sys/fs/cgroup/$(echo "$line" | cut -d: -f2) ;;
+    esac
+    [ ! -d "$root" ] || echo $$ >"$root${line#*:*:}/cgroup.procs"
+  done <<END
+$came_from
+END
+  for own in $own_cgroups; do
+    find "$own" -depth -type d -exec rmdir {} +
+  done
+}
+trap leave_cgroups EXIT
+
 # A directory of our own, outside of any workspace, and the default workspace in it.
 base=$(mktemp -d /tmp/isorun-test.XXXXXX)
 workspace=$base/ws
@@ -110,11 +173,22 @@ every_nth() { awk -v step="$1" 'step == 1 || NR % step == 1'; }
 
 # What a run must not leave: cgroups, processes, mounts.
 cgroups_left() {
-  find /sys/fs/cgroup -name 'isorun-*' 2>/dev/null | wc -l
+  # shellcheck disable=SC2086
+  find $own_cgroups -name 'isorun-*' | wc -l
+}
+# own_inits [PID]: the inits of our runs, or of the isorun PID. As a zombie one only waits for who adopted it: its
+# end the kernel makes the end of all others.
+# shellcheck disable=SC2120
+own_inits() {
+  # shellcheck disable=SC2086
+  find $own_cgroups -name cgroup.procs -exec cat {} + 2>/dev/null | sort -un | while read -r pid; do
+    awk -v parent="${1:-}" '$2 == "(isorun-init)" && $3 != "Z" && (parent == "" || $4 == parent) { print $1 }' \
+      "/proc/$pid/stat" 2>/dev/null
+  done
 }
 processes_left() {
-  # Its end the kernel makes the end of all others; as a zombie it only waits for who adopted it.
-  ps -C isorun-init -o stat= | awk '!/^Z/ { living++ } END { print living + 0 }'
+  # shellcheck disable=SC2119
+  own_inits | wc -l
 }
 mounts_before=$(wc -l </proc/self/mountinfo)
 
@@ -127,14 +201,9 @@ leaves_nothing() {
 # as_user COMMAND…: run as the unprivileged user in a cgroup delegated to it, alone in there.
 as_user() {
   dirs=
-  if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
-    echo '+memory +pids +cpu' >/sys/fs/cgroup/cgroup.subtree_control
-    dirs=/sys/fs/cgroup/isotest-$user
-  else
-    memory=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
-    pids=/sys/fs/cgroup/pids$(sed -n 's/^[0-9]*:pids://p' /proc/self/cgroup)
-    dirs="/sys/fs/cgroup/unified/isotest-$user $memory/isotest-$user $pids/isotest-$user"
-  fi
+  for own in $own_cgroups; do
+    case $own in */cpu/*) ;; *) dirs="$dirs $own/isotest-$user" ;; esac
+  done
   for dir in $dirs; do
     mkdir "$dir" && chown -R "$user:$user" "$dir"
   done

@@ -2,7 +2,6 @@
 #include "policy/capability.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,27 +9,17 @@
 #include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/base/text/json_read.h"
 #include "runner/base/file/path.h"
 #include "runner/base/random.h"
-
+#include "runner/base/text/json_read.h"
 
 const char *const iso_bound_members[] = {"command_sha256", "cwd",	"workspace",
 					 "generation",	   "challenge", NULL};
 
-int iso_binding_init(const char *command, const char *cwd, const char *workspace,
-		     const char *generation, uint64_t timeout_ms, struct iso_binding *ret_binding,
-		     struct iso_error *err)
+int iso_binding_seal(struct iso_binding *binding, struct iso_error *err)
 {
-	*ret_binding = (struct iso_binding){
-		.command = command,
-		.cwd = cwd,
-		.workspace = workspace,
-		.generation = generation,
-		.timeout_ms = timeout_ms,
-	};
-	iso_sha256_hex(command, strlen(command), ret_binding->command_sha256);
-	if (iso_random_base64url(ISO_CHALLENGE_BYTES, ret_binding->challenge) < 0)
+	iso_sha256_hex(binding->command, strlen(binding->command), binding->command_sha256);
+	if (iso_random_base64url(ISO_CHALLENGE_BYTES, binding->challenge) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "get random bytes");
 	return 0;
 }
@@ -40,7 +29,8 @@ static const char *bound_value(const struct iso_binding *binding, size_t member)
 {
 	const char *const values[] = {binding->command_sha256, binding->cwd, binding->workspace,
 				      binding->generation, binding->challenge};
-	_Static_assert(ISO_COUNT(values) == ISO_COUNT(iso_bound_members) - 1, "a value for each member");
+	_Static_assert(ISO_COUNT(values) == ISO_COUNT(iso_bound_members) - 1,
+		       "a value for each member");
 	return values[member];
 }
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "runner/base/digest.h"
-#include "runner/base/text/json.h"
 #include "runner/base/random.h"
+#include "runner/base/text/json.h"
 #include "runner/isorun.h"
 
 #define ISO_CAPABILITY_VERSION	   1
@@ -37,10 +37,9 @@ struct iso_capability {
 	int64_t issued_at_ms, expires_at_ms; /* Unix time */
 };
 
-/* Fill a binding with a fresh random challenge and the command's digest. Errors: ISO_ERR_SYSTEM. */
-int iso_binding_init(const char *command, const char *cwd, const char *workspace,
-		     const char *generation, uint64_t timeout_ms, struct iso_binding *ret_binding,
-		     struct iso_error *err);
+/* Give a binding, whose other members are set, a fresh random challenge and the command's digest.
+ * Errors: ISO_ERR_SYSTEM. */
+int iso_binding_seal(struct iso_binding *binding, struct iso_error *err);
 
 /* The members that a token is bound to, in the order of CAP-1; NULL-terminated. */
 extern const char *const iso_bound_members[];

@@ -13,7 +13,7 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 
-#define HOST_MAX     253
+#define HOST_MAX 253
 
 /* Letters, digits, dots, hyphens and underscores; no empty label. */
 static bool is_plain_name(const char *name)

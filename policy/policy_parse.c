@@ -9,11 +9,9 @@
 #include "policy/egress.h"
 #include "policy/policy.h"
 #include "runner/base/array.h"
-#include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/text/json_read.h"
 #include "runner/base/text/parse.h"
-#include "runner/base/file/path.h"
 
 #define LARGEST_BYTES	   ((uint64_t)INT64_MAX)
 #define LARGEST_PIDS	   4000000

@@ -9,7 +9,7 @@
 #include "runner/base/array.h"
 #include "runner/base/file/path.h"
 
-#define PATH_SIZE    ISO_SCENE_PATH_SIZE
+#define PATH_SIZE ISO_SCENE_PATH_SIZE
 
 bool iso_scene_is_one_of(const char *text, const char *const *list)
 {

@@ -14,8 +14,8 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 
-#define PATH_SIZE    ISO_SCENE_PATH_SIZE
-#define NESTED_MAX   4
+#define PATH_SIZE  ISO_SCENE_PATH_SIZE
+#define NESTED_MAX 4
 
 typedef const char *rule(const struct iso_scene *scene);
 

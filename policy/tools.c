@@ -10,7 +10,6 @@
 #include "runner/base/text/json.h"
 #include "runner/base/text/json_read.h"
 
-
 #define PATH_ARGUMENT(what)                           \
 	{                                             \
 		"path", ISO_ARGUMENT_TEXT, true, what \

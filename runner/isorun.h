@@ -16,10 +16,22 @@
  *	iso_result_free(result);
  *	iso_engine_free(engine);
  *
+ * That blocks. A host that waits for many things at once takes a station and steps its runs:
+ *
+ *	iso_run_start(station, &request, &run, &err);
+ *	…when poll(2) says that iso_run_poll_fd(run) is readable:
+ *	if (!iso_run_step(run))
+ *		iso_run_take_result(run, &result, &err);
+ *
  * Conventions: functions return 0, or -1 with `err` filled; outputs are named `ret_…`, come last
  * but for `err`, and are untouched on failure. The library has no global state, installs no signal
  * handlers, registers nothing at exit and changes neither working directory nor umask. Where
  * it writes to a pipe whose reader may be gone, it blocks SIGPIPE in the calling thread meanwhile.
+ *
+ * Structures that may get more members start with their size, which the macro that initialises them
+ * fills in from the header that the program was compiled with: a library that is newer leaves alone
+ * what that program does not have, one that is older refuses what it does not know. All other
+ * structures are as they are for good.
  */
 #ifndef ISORUN_H
 #define ISORUN_H
@@ -44,6 +56,24 @@ enum iso_code {
 	ISO_ERR_NOMEM,	     /* out of memory */
 	ISO_ERR_LAUNCH,	     /* the isolation could not be set up; the command did not run */
 	ISO_ERR_INTERNAL,    /* a broken invariant of isorun itself */
+};
+
+/* What an error is about; the word in front of a receipt's "error". */
+enum iso_class {
+	ISO_CLASS_NONE = 0,
+	ISO_CLASS_INVALID,
+	ISO_CLASS_DENIED,
+	ISO_CLASS_LAUNCH_FAILED,
+	ISO_CLASS_COMMAND_NOT_FOUND,
+	ISO_CLASS_COMMAND_NOT_EXECUTABLE,
+	ISO_CLASS_COMMAND_FAILED,
+	ISO_CLASS_COMMAND_SIGNALED,
+	ISO_CLASS_TIMEOUT,
+	ISO_CLASS_MEMORY_LIMIT,
+	ISO_CLASS_CANCELLED,
+	ISO_CLASS_OUTPUT_LOST,
+	ISO_CLASS_TOOL_FAILED,
+	ISO_CLASS_INTERNAL_ERROR,
 };
 
 struct iso_error {
@@ -103,7 +133,7 @@ struct iso_mount {
 /* "No limit", for members that accept it. */
 #define ISO_UNLIMITED (UINT64_MAX - 1)
 
-/* A look at a run that goes on. */
+/* A look at a run that goes on. Members may be added at its end: see iso_run_progress. */
 struct iso_progress {
 	uint64_t elapsed_ms;
 	uint64_t memory_bytes;	/* UINT64_MAX: not known */
@@ -113,10 +143,13 @@ struct iso_progress {
 };
 
 /*
- * One execution. Every pointer and descriptor is borrowed until iso_engine_run returns. Start from
- * iso_request_init, so that members added later have their defaults.
+ * One execution. Pointers are borrowed until iso_engine_run or iso_run_start returns, descriptors
+ * and `progress_data` until the run has ended. Start from iso_request_init, so that members added
+ * later have their defaults.
  */
 struct iso_request {
+	size_t struct_size,
+		mount_size;	 /* iso_request_init sets them; of this and struct iso_mount */
 	const char *const *argv; /* NULL-terminated, at least one; argv[0] is looked up in PATH */
 	const char *workspace; /* host directory, bound at its own path; NULL: current directory */
 	const char *workdir;   /* inside the allowed root; NULL: the workspace */
@@ -146,9 +179,9 @@ struct iso_request {
 	int cancel_fd; /* readable means cancel: a signalfd, or a pipe carrying uint32_t signal
 			* numbers, which the payload then receives; SIGWINCH does not cancel but
 			* takes the size of the terminal at `stdin_fd` over; -1: none */
-	/* Called in the thread of iso_engine_run, for those who show that something goes on: about
-	 * once a second with a `progress`, and with NULL before output is passed through and when
-	 * the run has ended. NULL: no need. */
+	/* Called in the thread of iso_engine_run or iso_run_step, for those who show that something
+	 * goes on: about once a second with a `progress`, and with NULL before output is passed
+	 * through and when the run has ended. NULL: no need. */
 	void (*on_progress)(void *data, const struct iso_progress *progress);
 	void *progress_data;
 	uint64_t capabilities;	     /* bit N: Linux capability N, in the payload's own user
@@ -164,20 +197,79 @@ struct iso_request {
 	enum iso_keep keep;
 };
 
-/* A probed host with what is made once for all runs. One run at a time per engine; any number of
- * engines per process and thread. */
+/* A probed host with what is made once for all runs: where cgroups go, the init, mappings, mounts
+ * that runs share, filters. Thread-safe. One for each process is enough; several do no harm. */
+typedef struct iso_station iso_station;
+
+/* One execution, from its start until its result is taken. For one thread at a time; any number of
+ * them on one station, in any number of threads. */
+typedef struct iso_run iso_run;
+
+/* A station for those who wait for one run at a time in each thread. Thread-safe. */
 typedef struct iso_engine iso_engine;
 
 /* What one run left: status, counters, retained output. Owned by the caller. */
 typedef struct iso_result iso_result;
 
-/* Fill `ret_request` with defaults: every field usable but `argv`, which must be set. */
-void iso_request_init(struct iso_request *ret_request);
+/* Fill `request` with defaults: every field usable but `argv`, which must be set. */
+#define iso_request_init(request) \
+	iso_request_init_sized((request), sizeof(struct iso_request), sizeof(struct iso_mount))
+void iso_request_init_sized(struct iso_request *ret_request, size_t struct_size, size_t mount_size);
 
 /* Probe the host. Errors: ISO_ERR_UNSUPPORTED, ISO_ERR_SYSTEM, ISO_ERR_NOMEM. */
+int iso_station_new(iso_station **ret_station, struct iso_error *err);
+
+/* Give a station up; NULL is fine. Its runs may still go on: the last of them releases it. */
+void iso_station_free(iso_station *station);
+
+/* The plan that a run of `request` would execute, as JSON text that the caller frees. Nothing
+ * runs. Errors: as the run would end. Thread-safe. */
+int iso_station_plan(iso_station *station, const struct iso_request *request, char **ret_json,
+		     struct iso_error *err);
+
+/*
+ * Start a run. Every request gets one, also one that is refused: it has ended then, with a result
+ * that says why. Returns -1 only when not even a run could be made (ISO_ERR_NOMEM, ISO_ERR_SYSTEM).
+ *
+ * This takes as long as setting a sandbox up, about a millisecond, and with `diff` as long as
+ * looking at the workspace; the last step takes the second look.
+ */
+int iso_run_start(iso_station *station, const struct iso_request *request, iso_run **ret_run,
+		  struct iso_error *err);
+
+/* A descriptor that is readable when iso_run_step has something to do. It is for poll(2) and
+ * epoll(7) only, and stays the run's own. */
+int iso_run_poll_fd(const iso_run *run);
+
+/* Do what there is to do, without waiting for anything. Returns whether the run goes on. To call it
+ * too often does no harm; to call it too seldom slows the payload as a slow reader would, and makes
+ * its deadlines late. */
+bool iso_run_step(iso_run *run);
+
+/*
+ * End a run that goes on: its payload gets `signal_number` (1 to 64), and is killed when the grace
+ * is over or at the second call. SIGWINCH ends nothing: see `cancel_fd`. The end comes as any other,
+ * by iso_run_step.
+ */
+void iso_run_cancel(iso_run *run, int signal_number);
+
+/* How a run stands. */
+#define iso_run_progress(run, progress) \
+	iso_run_progress_sized((run), (progress), sizeof(struct iso_progress))
+void iso_run_progress_sized(const iso_run *run, struct iso_progress *ret_progress,
+			    size_t struct_size);
+
+/* The result of a run that has ended. Errors: ISO_ERR_INVALID while it goes on, and when the result
+ * has been taken; ISO_ERR_NOMEM: not even a result could be made. */
+int iso_run_take_result(iso_run *run, iso_result **ret_result, struct iso_error *err);
+
+/* Release a run; NULL is fine. One that goes on is killed and waited for, within bounds. */
+void iso_run_free(iso_run *run);
+
+/* Errors: as iso_station_new. */
 int iso_engine_new(iso_engine **ret_engine, struct iso_error *err);
 
-/* Release an engine; NULL is fine. */
+/* Release an engine that runs nothing; NULL is fine. */
 void iso_engine_free(iso_engine *engine);
 
 /*
@@ -198,7 +290,7 @@ int iso_engine_run(iso_engine *engine, const struct iso_request *request, iso_re
 int iso_result_new_refused(const struct iso_error *reason, iso_result **ret_result,
 			   struct iso_error *err);
 
-/* The plan that iso_engine_run would execute, as JSON text that the caller frees. Nothing runs. */
+/* As iso_station_plan. */
 int iso_engine_plan(iso_engine *engine, const struct iso_request *request, char **ret_json,
 		    struct iso_error *err);
 
@@ -209,6 +301,12 @@ int iso_result_exit_code(const iso_result *result);
 
 /* Why a run was not completed; NULL when it was. Owned by the result. */
 const struct iso_error *iso_result_error(const iso_result *result);
+
+/* What that is about; ISO_CLASS_NONE when it was completed. */
+enum iso_class iso_result_class(const iso_result *result);
+
+/* The word for a class, e.g. "CommandFailed"; "" for none. Static. */
+const char *iso_class_name(enum iso_class error_class);
 
 /* The receipt (docs/receipt.schema.json) as JSON text that the caller frees. */
 int iso_result_receipt(const iso_result *result, char **ret_json, struct iso_error *err);
@@ -243,8 +341,9 @@ int iso_doctor(char **ret_json, bool *ret_usable, struct iso_error *err);
  */
 typedef struct iso_session iso_session;
 
-/* All borrowed until iso_session_new returns. */
+/* All borrowed until iso_session_new returns, but for what says otherwise. */
 struct iso_session_options {
+	size_t struct_size;	/* iso_session_options_init sets it */
 	const char *policy;	/* file; required */
 	const char *authority;	/* "unix:PATH" of an external one for host.bash; NULL: built-in */
 	const char *state_dir;	/* where call ids and tokens outlive this process; NULL: nowhere */
@@ -253,9 +352,12 @@ struct iso_session_options {
 	bool audit_no_sync;	/* do not wait until a line is on disk */
 	const char *generation; /* which incarnation of the worker this is; NULL: made up */
 	int cancel_fd;		/* as in struct iso_request, for every call; -1: none */
+	iso_station *station;	/* outlives the session; NULL: one of its own, at the first run */
 };
 
-void iso_session_options_init(struct iso_session_options *ret_options);
+#define iso_session_options_init(options) \
+	iso_session_options_init_sized((options), sizeof(struct iso_session_options))
+void iso_session_options_init_sized(struct iso_session_options *ret_options, size_t struct_size);
 
 /* Open a session. Errors: ISO_ERR_INVALID (policy, key), ISO_ERR_UNSUPPORTED, ISO_ERR_SYSTEM,
  * ISO_ERR_NOMEM. */
@@ -265,20 +367,28 @@ int iso_session_new(const struct iso_session_options *options, iso_session **ret
 /* Release a session in which no call runs; NULL is fine. */
 void iso_session_free(iso_session *session);
 
+/* One call of a tool. All borrowed until iso_session_call returns. */
+struct iso_tool_call {
+	size_t struct_size;    /* iso_tool_call_init sets it */
+	const char *tool;      /* its name; required */
+	const char *arguments; /* JSON text of an object, or NULL */
+	const char *call_id;   /* the same id with the same call returns the first receipt and runs
+			      * nothing again; NULL: none */
+	int cancel_fd; /* as in struct iso_request, for this call instead of the session's; -1 */
+};
+
+#define iso_tool_call_init(call) iso_tool_call_init_sized((call), sizeof(struct iso_tool_call))
+void iso_tool_call_init_sized(struct iso_tool_call *ret_call, size_t struct_size);
+
 /*
  * Call a tool. Every call, also a refused one, ends in one receipt and, where there is a log, in
  * one line of it.
  *
- * arguments  JSON text of an object, or NULL
- * call_id    the same id with the same call returns the first receipt and runs nothing again;
- * 	      NULL: none
- *
  * Returns 0 with the receipt as JSON text that the caller frees, and the exit code that `isorun
  * exec` has for it; -1 only when not even a receipt could be made.
  */
-int iso_session_call(iso_session *session, const char *tool, const char *arguments,
-		     const char *call_id, char **ret_receipt, int *ret_exit_code,
-		     struct iso_error *err);
+int iso_session_call(iso_session *session, const struct iso_tool_call *call, char **ret_receipt,
+		     int *ret_exit_code, struct iso_error *err);
 
 /* What the policy says of a call, for people (`isorun explain`); nothing runs. The caller frees. */
 int iso_session_explain(iso_session *session, const char *tool, const char *arguments,

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <linux/landlock.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/resource.h>
@@ -15,7 +14,6 @@
 #include <unistd.h>
 
 #include "runner/base/array.h"
-#include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
 

@@ -15,8 +15,18 @@
 static int begin(struct iso_call_memory *memory, const char *id, const char *call,
 		 struct iso_call_ticket *ticket, char **receipt, struct iso_error *err)
 {
-	int exit_code;
-	return iso_call_memory_begin(memory, id, call, ticket, receipt, &exit_code, err);
+	struct iso_answer answer;
+	int status = iso_call_memory_begin(memory, id, call, ticket, &answer, err);
+	if (status == 0)
+		*receipt = answer.receipt;
+	return status;
+}
+
+static void end(struct iso_call_memory *memory, struct iso_call_ticket *ticket, const char *receipt,
+		int exit_code)
+{
+	const struct iso_answer answer = {(char *)receipt, exit_code};
+	iso_call_memory_end(memory, ticket, &answer);
 }
 
 static void test_RCPT_2_first_and_later_calls(void **state)
@@ -28,15 +38,14 @@ static void test_RCPT_2_first_and_later_calls(void **state)
 	char *receipt = NULL;
 	assert_int_equal(iso_call_memory_open(NULL, &memory, &err), 0);
 	assert_int_equal(begin(&memory, NULL, "[1]", &ticket, &receipt, &err), 1);
-	iso_call_memory_end(&memory, &ticket, "none", 0); /* a call without an id is not kept */
+	end(&memory, &ticket, "none", 0); /* a call without an id is not kept */
 	assert_int_equal(begin(&memory, "a", "[1]", &ticket, &receipt, &err), 1);
-	iso_call_memory_end(&memory, &ticket, "first", 7);
-	int exit_code = 0;
-	assert_int_equal(
-		iso_call_memory_begin(&memory, "a", "[1]", &ticket, &receipt, &exit_code, &err), 0);
-	assert_string_equal(receipt, "first");
-	assert_int_equal(exit_code, 7);
-	free(receipt);
+	end(&memory, &ticket, "first", 7);
+	struct iso_answer answer;
+	assert_int_equal(iso_call_memory_begin(&memory, "a", "[1]", &ticket, &answer, &err), 0);
+	assert_string_equal(answer.receipt, "first");
+	assert_int_equal(answer.exit_code, 7);
+	free(answer.receipt);
 	assert_int_equal(begin(&memory, "a", "[2]", &ticket, &receipt, &err), -1);
 	assert_string_equal(err.message, "Idempotency key reused for different operation");
 	assert_int_equal(begin(&memory, "", "[1]", &ticket, &receipt, &err), -1);
@@ -53,17 +62,17 @@ static void test_RCPT_2_the_memory_is_bounded(void **state)
 	struct iso_call_memory memory;
 	struct iso_call_ticket ticket;
 	struct iso_error err = {0};
-	char *receipt, id[32];
+	char *receipt = NULL, id[32];
 	assert_int_equal(iso_call_memory_open(NULL, &memory, &err), 0);
 	for (int i = 0; i < 3 * ISO_CALLS_IN_MEMORY; i++) {
 		snprintf(id, sizeof(id), "%d", i);
 		assert_int_equal(begin(&memory, id, "[1]", &ticket, &receipt, &err), 1);
-		iso_call_memory_end(&memory, &ticket, "receipt", 0);
+		end(&memory, &ticket, "receipt", 0);
 	}
 	assert_int_equal(begin(&memory, id, "[1]", &ticket, &receipt, &err), 0); /* the newest */
 	free(receipt);
 	assert_int_equal(begin(&memory, "0", "[1]", &ticket, &receipt, &err), 1); /* forgotten */
-	iso_call_memory_end(&memory, &ticket, "receipt", 0);
+	end(&memory, &ticket, "receipt", 0);
 	iso_call_memory_close(&memory);
 }
 
@@ -82,7 +91,7 @@ static void *call(void *argument)
 	if (status == 1) {
 		atomic_fetch_add(&crowd->runs, 1);
 		usleep(50000);
-		iso_call_memory_end(&crowd->memory, &ticket, "the receipt", 0);
+		end(&crowd->memory, &ticket, "the receipt", 0);
 	} else if (status == 0 && strcmp(receipt, "the receipt") == 0) {
 		atomic_fetch_add(&crowd->same, 1);
 	}
@@ -116,7 +125,7 @@ static void test_RCPT_2_what_is_on_disk_outlives_the_process(void **state)
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(iso_call_memory_open(directory, &memory, &err), 0);
 	assert_int_equal(begin(&memory, "a", "[1]", &ticket, &receipt, &err), 1);
-	iso_call_memory_end(&memory, &ticket, "{\"kept\":true}", 3);
+	end(&memory, &ticket, "{\"kept\":true}", 3);
 	assert_int_equal(begin(&memory, "b", "[1]", &ticket, &receipt, &err), 1);
 	close(ticket.fd); /* this one's process dies */
 	iso_call_memory_close(&memory);
@@ -129,7 +138,7 @@ static void test_RCPT_2_what_is_on_disk_outlives_the_process(void **state)
 	assert_int_equal(begin(&memory, "b", "[1]", &ticket, &receipt, &err), -1);
 	assert_non_null(strstr(err.message, "was interrupted"));
 	assert_int_equal(begin(&memory, "c", "[1]", &ticket, &receipt, &err), 1);
-	iso_call_memory_end(&memory, &ticket, "c", 0);
+	end(&memory, &ticket, "c", 0);
 	iso_call_memory_close(&memory);
 	snprintf(command, sizeof(command), "rm -rf %s", directory);
 	assert_int_equal(system(command), 0);

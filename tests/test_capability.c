@@ -13,10 +13,15 @@
 
 static struct iso_binding make_binding(void)
 {
-	struct iso_binding binding;
+	struct iso_binding binding = {
+		.command = "ls",
+		.cwd = "/usr/bin",
+		.workspace = "/usr",
+		.generation = "gen",
+		.timeout_ms = 1000,
+	};
 	struct iso_error err = {0};
-	assert_int_equal(iso_binding_init("ls", "/usr/bin", "/usr", "gen", 1000, &binding, &err),
-			 0);
+	assert_int_equal(iso_binding_seal(&binding, &err), 0);
 	return binding;
 }
 

@@ -1,4 +1,4 @@
-/* runner/cli_options: the table parses what help says, and nothing else. */
+/* runner/cli: the tables parses what help says, and nothing else. */
 #include "tests/test.h"
 
 #include <stdio.h>
@@ -32,28 +32,136 @@ static void test_both_spellings_of_a_value(void **state)
 	}
 }
 
+/* The rows of every command, read into memory that is large enough for any of their structures. */
 static void test_every_option_is_found_and_needs_its_value(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < cli_run_option_count; i++) {
-		const struct cli_option *option = &cli_run_options[i];
-		char name[64], with_value[80];
-		snprintf(name, sizeof(name), "--%s", option->name);
-		snprintf(with_value, sizeof(with_value), "--%s=x", option->name);
+	size_t seen = 0;
+	for (size_t i = 0; i < cli_command_count; i++) {
+		const struct cli_command *command = &cli_commands[i];
+		for (const struct cli_option *option = command->options; option->name != NULL;
+		     option++) {
+			static char target[8192];
+			char name[64], with_value[80];
+			char *words[] = {option->argument != NULL ? name : with_value, NULL};
+			snprintf(name, sizeof(name), "--%s", option->name);
+			snprintf(with_value, sizeof(with_value), "--%s=x", option->name);
+			struct iso_error err = {0};
+			char **rest = NULL;
+			assert_true(strlen(option->help) > 5);
+			assert_int_equal(cli_options_read(command->options, command->name, target,
+							  words, &rest, &err),
+					 -1);
+			if (strstr(err.message,
+				   option->argument != NULL ? "is missing" : "takes no value") ==
+			    NULL)
+				fail_msg("%s --%s: %s", command->name, option->name, err.message);
+			seen++;
+		}
+	}
+	assert_true(seen > 60);
+}
+
+static void test_every_row_fits_its_kind(void **state)
+{
+	(void)state;
+	static const size_t sizes[] = {
+		[CLI_CALL] = 0,	    [CLI_FLAG] = sizeof(bool), [CLI_TEXT] = sizeof(char *),
+		[CLI_SIZE] = 8,	    [CLI_COUNT] = 8,	       [CLI_ID] = 8,
+		[CLI_DURATION] = 8, [CLI_DURATION_OR_0] = 8,   [CLI_CPUS] = 8,
+	};
+	for (size_t i = 0; i < cli_command_count; i++) {
+		const struct cli_option *options = cli_commands[i].options;
+		for (const struct cli_option *option = options; option->name != NULL; option++) {
+			assert_true((option->kind == CLI_CALL) == (option->apply != NULL));
+			assert_true((option->kind == CLI_CHOICE) == (option->choices != NULL));
+			if (option->kind == CLI_CHOICE)
+				assert_true(option->size == sizeof(int) ||
+					    option->size == sizeof(bool));
+			else
+				assert_int_equal(option->size, sizes[option->kind]);
+			assert_true(option->kind != CLI_FLAG || option->argument == NULL);
+			for (const struct cli_option *other = options; other != option; other++)
+				assert_string_not_equal(other->name, option->name);
+		}
+	}
+}
+
+static void test_values_are_read_by_their_kind(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *word, *refusal; /* NULL: it is fine */
+	} rows[] = {
+		{"--memory=64M", NULL},
+		{"--memory=0", "a positive whole number with an optional K, M or G is needed"},
+		{"--pids=0", "a positive whole number is needed"},
+		{"--uid=4294967294", NULL},
+		{"--uid=4294967295", "a number from 0 to 4294967294 is needed"},
+		{"--timeout=0", "a positive duration such as 90, 1.5s, 200ms, 10m or 1h is needed"},
+		{"--grace=0", NULL},
+		{"--grace=x", "a duration such as 5s, or 0, is needed"},
+		{"--cpus=0.5", NULL},
+		{"--cpus=-1", "a number such as 2 or 0.5 is needed"},
+		{"--detached=wait", NULL},
+		{"--detached=stay", "kill or wait is needed"},
+		{"--workspace-mode=rx", "rw or ro is needed"},
+		{"--keep=middle", "head or tail is needed"},
+		{"--cgroup=no", "required or optional is needed"},
+		{"--network=host", "only none is possible"},
+		{"--receipt=", "a file name or fd:N is needed"},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *const words[] = {rows[i].word, "--", "cmd", NULL};
 		struct cli_run run;
 		struct iso_error err = {0};
 		char **rest = NULL;
-		assert_true(strlen(option->help) > 5);
-		if (option->argument != NULL) {
-			const char *const words[] = {name, NULL};
-			assert_int_equal(parse(&run, words, &rest, &err), -1);
-			assert_non_null(strstr(err.message, "is missing"));
-		} else {
-			const char *const words[] = {with_value, NULL};
-			assert_int_equal(parse(&run, words, &rest, &err), -1);
-			assert_non_null(strstr(err.message, "takes no value"));
-		}
+		int status = parse(&run, words, &rest, &err);
+		if ((status == 0) != (rows[i].refusal == NULL) ||
+		    (status < 0 && strstr(err.message, rows[i].refusal) == NULL))
+			fail_msg("%s: %d \"%s\"", rows[i].word, status, err.message);
 		cli_run_done(&run);
+	}
+}
+
+static void test_help_is_an_option_of_every_command(void **state)
+{
+	(void)state;
+	static char help[] = "--help";
+	for (size_t i = 0; i < cli_command_count; i++) {
+		static char target[8192];
+		char *words[] = {help, NULL};
+		struct iso_error err = {0};
+		char **rest = NULL;
+		assert_int_equal(cli_options_read(cli_commands[i].options, cli_commands[i].name,
+						  target, words, &rest, &err),
+				 1);
+	}
+}
+
+static void test_commands_are_found_by_their_words(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *words[4];
+		const char *name; /* NULL: there is none */
+		const char *rest;
+	} rows[] = {
+		{{"run", "--", "x", NULL}, "run", "--"},
+		{{"audit", "verify", "f", NULL}, "audit verify", "f"},
+		{{"audit", "frobnicate", NULL}, "audit", "frobnicate"},
+		{{"verify", NULL}, NULL, NULL},
+		{{"ru", NULL}, NULL, NULL},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char **rest = NULL;
+		const struct cli_command *command =
+			cli_find_command((char **)(uintptr_t)rows[i].words, &rest);
+		assert_true((command == NULL) == (rows[i].name == NULL));
+		if (command == NULL)
+			continue;
+		assert_string_equal(command->name, rows[i].name);
+		assert_string_equal(*rest, rows[i].rest);
 	}
 }
 
@@ -130,6 +238,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_spellings_of_a_value),
 		cmocka_unit_test(test_every_option_is_found_and_needs_its_value),
+		cmocka_unit_test(test_every_row_fits_its_kind),
+		cmocka_unit_test(test_values_are_read_by_their_kind),
+		cmocka_unit_test(test_help_is_an_option_of_every_command),
+		cmocka_unit_test(test_commands_are_found_by_their_words),
 		cmocka_unit_test(test_unknown_options_are_refused_by_name),
 		cmocka_unit_test(test_the_receipt_is_known_after_a_refused_option),
 		cmocka_unit_test(test_mounts_and_variables_accumulate),

@@ -15,8 +15,13 @@
 static void open_stream(struct iso_stream *stream, int outlet_fd, size_t limit)
 {
 	struct iso_error err = {0};
-	assert_int_equal(
-		iso_stream_open(stream, outlet_fd, true, limit, ISO_KEEP_HEAD, -1, -1, &err), 0);
+	const struct iso_stream_options options = {
+		.outlet_fd = outlet_fd,
+		.capture = true,
+		.keep = ISO_KEEP_HEAD,
+		.limit_bytes = limit,
+	};
+	assert_int_equal(iso_stream_open(stream, &options, &err), 0);
 }
 
 static void write_and_close(struct iso_stream *stream, const char *data, size_t size)

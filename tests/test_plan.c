@@ -27,20 +27,36 @@ static struct iso_request base_request(void)
 	return request;
 }
 
+static int build_on(const struct iso_host *host, const struct iso_request *request,
+		    struct iso_plan *plan, struct iso_error *err)
+{
+	struct iso_idmap_cache idmaps;
+	struct iso_seccomp_cache filters;
+	struct iso_survey survey = {.workspace = {.fd = -1}};
+	iso_idmap_cache_init(&idmaps);
+	iso_seccomp_cache_init(&filters);
+	const struct iso_plan_means means = {host, &survey, &filters};
+	int status = iso_survey_take(request, host, &idmaps, &survey, err);
+	if (status == 0)
+		status = iso_plan_build(request, &means, plan, err);
+	iso_survey_done(&survey);
+	iso_seccomp_cache_done(&filters);
+	iso_idmap_cache_done(&idmaps);
+	return status;
+}
+
 static int build(const struct iso_request *request, struct iso_plan *plan, struct iso_error *err)
 {
-	struct iso_idmap_cache idmaps = {0};
-	static struct iso_seccomp_custom seccomp; /* plans refer to it */
-	const struct iso_plan_means means = {&ordinary, &idmaps, &seccomp};
-	return iso_plan_build(request, &means, plan, err);
+	return build_on(&ordinary, request, plan, err);
 }
 
 static const struct iso_fsop *find(const struct iso_plan *plan, enum iso_fsop_kind kind,
 				   const char *target)
 {
-	for (size_t i = 0; i < plan->fsop_count; i++) {
-		if (plan->fsops[i].kind == kind && strcmp(plan->fsops[i].target, target) == 0)
-			return &plan->fsops[i];
+	for (size_t i = 0; i < plan->world.fsop_count; i++) {
+		if (plan->world.fsops[i].kind == kind &&
+		    strcmp(plan->world.fsops[i].target, target) == 0)
+			return &plan->world.fsops[i];
 	}
 	return NULL;
 }
@@ -52,18 +68,18 @@ static void test_defaults(void **state)
 	struct iso_plan plan;
 	struct iso_error err = {0};
 	assert_int_equal(build(&request, &plan, &err), 0);
-	assert_true(plan.limits.memory_max_bytes == 2 * GIB);
-	assert_true(plan.limits.pids_max_count == 1024);
-	assert_true(plan.limits.wall_limit_ms == ISO_UNLIMITED);
-	assert_true(plan.limits.grace_ms == 2000);
-	assert_true(plan.limits.nofile_soft_count == 1024);
-	assert_true(plan.limits.nofile_hard_count == 20000);
-	assert_int_equal(plan.identity.kind, ISO_IDENTITY_CALLER);
-	assert_int_equal(plan.identity.inner_uid, 4321);
-	assert_int_equal(plan.identity.host_uid, 4321);
-	assert_string_equal(plan.workdir, workspace);
-	assert_string_equal(plan.hostname, "isorun");
-	assert_int_equal(plan.env.count, 5);
+	assert_true(plan.world.limits.memory_max_bytes == 2 * GIB);
+	assert_true(plan.world.limits.pids_max_count == 1024);
+	assert_true(plan.command.limits.wall_ms == ISO_UNLIMITED);
+	assert_true(plan.command.limits.grace_ms == 2000);
+	assert_true(plan.command.limits.nofile_soft_count == 1024);
+	assert_true(plan.command.limits.nofile_hard_count == 20000);
+	assert_int_equal(plan.world.identity.kind, ISO_IDENTITY_CALLER);
+	assert_int_equal(plan.world.identity.inner_uid, 4321);
+	assert_int_equal(plan.world.identity.host_uid, 4321);
+	assert_string_equal(plan.command.workdir, workspace);
+	assert_string_equal(plan.world.hostname, "isorun");
+	assert_int_equal(plan.command.env.count, 5);
 	const struct iso_fsop *op = find(&plan, ISO_FSOP_BIND, workspace);
 	assert_non_null(op);
 	assert_true(op->writable);
@@ -72,8 +88,8 @@ static void test_defaults(void **state)
 	assert_non_null(op);
 	assert_false(op->writable);
 	/* What closes the root comes last. */
-	assert_int_equal(plan.fsops[plan.fsop_count - 1].kind, ISO_FSOP_READONLY);
-	assert_string_equal(plan.fsops[plan.fsop_count - 1].target, "/");
+	assert_int_equal(plan.world.fsops[plan.world.fsop_count - 1].kind, ISO_FSOP_READONLY);
+	assert_string_equal(plan.world.fsops[plan.world.fsop_count - 1].target, "/");
 	iso_plan_done(&plan);
 }
 
@@ -81,14 +97,12 @@ static void test_small_machine_gets_half_of_its_memory(void **state)
 {
 	(void)state;
 	struct iso_host small = ordinary;
-	struct iso_idmap_cache idmaps = {0};
 	struct iso_request request = base_request();
 	struct iso_plan plan;
 	struct iso_error err = {0};
 	small.memory_bytes = GIB;
-	const struct iso_plan_means means = {&small, &idmaps, NULL};
-	assert_int_equal(iso_plan_build(&request, &means, &plan, &err), 0);
-	assert_true(plan.limits.memory_max_bytes == GIB / 2);
+	assert_int_equal(build_on(&small, &request, &plan, &err), 0);
+	assert_true(plan.world.limits.memory_max_bytes == GIB / 2);
 	iso_plan_done(&plan);
 }
 
@@ -214,7 +228,7 @@ static void test_wrong_requests_are_refused(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct iso_request request = base_request();
-		struct iso_plan plan = {.hostname = (char *)"untouched"};
+		struct iso_plan plan = {.world = {.hostname = (char *)"untouched"}};
 		struct iso_error err = {0};
 		rows[i].spoil(&request);
 		if (build(&request, &plan, &err) == 0)
@@ -222,7 +236,7 @@ static void test_wrong_requests_are_refused(void **state)
 		assert_int_equal(err.code, ISO_ERR_INVALID);
 		if (strstr(err.message, rows[i].part) == NULL)
 			fail_msg("row %zu: \"%s\"", i, err.message);
-		assert_string_equal(plan.hostname, "untouched");
+		assert_string_equal(plan.world.hostname, "untouched");
 	}
 }
 
@@ -238,9 +252,10 @@ static void test_no_directory_is_planned_below_a_bind(void **state)
 	request.mounts = &mount;
 	request.mount_count = 1;
 	assert_int_equal(build(&request, &plan, &err), 0);
-	for (size_t i = 0; i < plan.fsop_count; i++) {
-		if (plan.fsops[i].kind == ISO_FSOP_DIR || plan.fsops[i].kind == ISO_FSOP_FILE)
-			assert_true(strstr(plan.fsops[i].target, "deep") == NULL);
+	for (size_t i = 0; i < plan.world.fsop_count; i++) {
+		if (plan.world.fsops[i].kind == ISO_FSOP_DIR ||
+		    plan.world.fsops[i].kind == ISO_FSOP_FILE)
+			assert_true(strstr(plan.world.fsops[i].target, "deep") == NULL);
 	}
 	iso_plan_done(&plan);
 }
@@ -252,12 +267,12 @@ static void test_no_target_is_planned_twice_or_before_its_way(void **state)
 	struct iso_plan plan;
 	struct iso_error err = {0};
 	assert_int_equal(build(&request, &plan, &err), 0);
-	for (size_t i = 0; i < plan.fsop_count; i++) {
-		const struct iso_fsop *op = &plan.fsops[i];
+	for (size_t i = 0; i < plan.world.fsop_count; i++) {
+		const struct iso_fsop *op = &plan.world.fsops[i];
 		assert_true(op->target[0] == '/');
 		for (size_t j = 0; j < i; j++) {
-			if (op->kind == ISO_FSOP_DIR && plan.fsops[j].kind == ISO_FSOP_DIR)
-				assert_string_not_equal(op->target, plan.fsops[j].target);
+			if (op->kind == ISO_FSOP_DIR && plan.world.fsops[j].kind == ISO_FSOP_DIR)
+				assert_string_not_equal(op->target, plan.world.fsops[j].target);
 		}
 	}
 	iso_plan_done(&plan);
@@ -277,17 +292,183 @@ static void test_printing_is_deterministic_and_complete(void **state)
 	cJSON *json = cJSON_Parse(first);
 	assert_non_null(json);
 	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json, "schema")),
-			    "isorun.plan/1");
-	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "filesystem")),
-			 plan.fsop_count);
+			    "isorun.plan/2");
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetObjectItem(json, "world"),
+								"filesystem")),
+			 plan.world.fsop_count);
 	cJSON_Delete(json);
-	/* Each field that changes what is executed changes the text. */
-	plan.fsops[0].writable = !plan.fsops[0].writable;
-	free(second);
-	assert_int_equal(iso_plan_print(&plan, &second, &err), 0);
-	assert_string_not_equal(first, second);
 	free(first);
 	free(second);
+	iso_plan_done(&plan);
+}
+
+/* Every member that says what is executed, flipped one at a time, changes the plan's text, and the
+ * digest of the half that it is in. */
+#define FLIP(half, member)                                                              \
+	{                                                                               \
+#half "." #member, offsetof(struct iso_plan, half.member),              \
+			sizeof(((struct iso_plan *)NULL)->half.member), #half "_sha256" \
+	}
+
+static const struct {
+	const char *name;
+	size_t offset, size;
+	const char *digest;
+} members[] = {
+	FLIP(world, workspace_read_only),
+	FLIP(world, identity.kind),
+	FLIP(world, identity.inner_uid),
+	FLIP(world, identity.inner_gid),
+	FLIP(world, identity.host_uid),
+	FLIP(world, identity.host_gid),
+	FLIP(world, limits.memory_max_bytes),
+	FLIP(world, limits.pids_max_count),
+	FLIP(world, limits.cpu_max_millis),
+	FLIP(world, cgroup_optional),
+	FLIP(world, capabilities),
+	FLIP(world, landlock_abi),
+	FLIP(command, limits.wall_ms),
+	FLIP(command, limits.grace_ms),
+	FLIP(command, limits.nofile_soft_count),
+	FLIP(command, limits.nofile_hard_count),
+	FLIP(command, limits.fsize_max_bytes),
+	FLIP(command, detached),
+	FLIP(command, tty),
+	FLIP(command, streams.merge),
+	FLIP(command, streams.keep),
+	FLIP(command, streams.count_characters),
+	FLIP(command, streams.limits_each[0]),
+	FLIP(command, streams.limits_each[1]),
+};
+
+/* Strings and lists, by a letter of theirs; the members of an operation. */
+#define OP(member) offsetof(struct iso_fsop, member), sizeof(((struct iso_fsop *)NULL)->member)
+static const struct {
+	const char *name;
+	size_t offset, size;
+} op_members[] = {
+	{"mode", OP(mode)},
+	{"size_bytes", OP(size_bytes)},
+	{"writable", OP(writable)},
+	{"device_files", OP(device_files)},
+	{"executable", OP(executable)},
+	{"optional", OP(optional)},
+	{"payload_owned", OP(payload_owned)},
+	{"owner_mapped", OP(owner_mapped)},
+};
+
+static char *print(const struct iso_plan *plan)
+{
+	struct iso_error err = {0};
+	char *text = NULL;
+	assert_int_equal(iso_plan_print(plan, &text, &err), 0);
+	return text;
+}
+
+/* Whether the plan says something else now, and only in the half that is meant. */
+static void check_flipped(const struct iso_plan *plan, const char *before, const char *name,
+			  const char *digest)
+{
+	static const char *const digests[] = {"world_sha256", "command_sha256"};
+	char *after = print(plan);
+	cJSON *one = cJSON_Parse(before), *two = cJSON_Parse(after);
+	if (strcmp(before, after) == 0)
+		fail_msg("%s: flipping it changes nothing", name);
+	for (size_t i = 0; i < ARRAY_SIZE(digests); i++) {
+		bool same = strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(one, digests[i])),
+				   cJSON_GetStringValue(cJSON_GetObjectItem(two, digests[i]))) == 0;
+		if (same != (strcmp(digests[i], digest) != 0))
+			fail_msg("%s: %s is %s", name, digests[i], same ? "the same" : "another");
+	}
+	cJSON_Delete(one);
+	cJSON_Delete(two);
+	free(after);
+}
+
+static void flip_letter(const struct iso_plan *plan, const char *before, char *text,
+			const char *name, const char *digest)
+{
+	text[0] ^= 1;
+	check_flipped(plan, before, name, digest);
+	text[0] ^= 1;
+}
+
+static void test_every_member_is_in_the_digest(void **state)
+{
+	(void)state;
+	struct iso_request request = base_request();
+	struct iso_plan plan;
+	struct iso_error err = {0};
+	request.tty = true;
+	assert_int_equal(build(&request, &plan, &err), 0);
+	char *before = print(&plan);
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		/* Of a limit the second byte: with the first one, "none" would become "default". */
+		char *byte = (char *)&plan + members[i].offset + (members[i].size == 8);
+		*byte ^= 1;
+		check_flipped(&plan, before, members[i].name, members[i].digest);
+		*byte ^= 1;
+	}
+	plan.command.tty_rows++;
+	check_flipped(&plan, before, "tty_rows", "command_sha256");
+	plan.command.tty_rows--;
+	plan.command.tty_columns++;
+	check_flipped(&plan, before, "tty_columns", "command_sha256");
+	plan.command.tty_columns--;
+	flip_letter(&plan, before, plan.command.argv.items[0], "argv", "command_sha256");
+	flip_letter(&plan, before, plan.command.env.items[1], "env", "command_sha256");
+	flip_letter(&plan, before, plan.command.workdir + 1, "workdir", "command_sha256");
+	flip_letter(&plan, before, plan.world.workspace + 1, "workspace", "world_sha256");
+	flip_letter(&plan, before, plan.world.hostname, "hostname", "world_sha256");
+	free(before);
+	iso_plan_done(&plan);
+}
+
+static void test_every_member_of_an_operation_is_in_the_digest(void **state)
+{
+	(void)state;
+	struct iso_request request = base_request();
+	struct iso_plan plan;
+	struct iso_error err = {0};
+	assert_int_equal(build(&request, &plan, &err), 0);
+	char *before = print(&plan);
+	for (size_t i = 0; i < plan.world.fsop_count; i++) {
+		struct iso_fsop *op = &plan.world.fsops[i];
+		for (size_t j = 0; j < ARRAY_SIZE(op_members); j++) {
+			char *bytes = (char *)op + op_members[j].offset;
+			bytes[0] ^= 1;
+			check_flipped(&plan, before, op_members[j].name, "world_sha256");
+			bytes[0] ^= 1;
+		}
+		flip_letter(&plan, before, op->target, "target", "world_sha256");
+		if (op->source != NULL)
+			flip_letter(&plan, before, op->source, "source", "world_sha256");
+		enum iso_fsop_kind kind = op->kind;
+		op->kind = kind == ISO_FSOP_DIR ? ISO_FSOP_PROC : ISO_FSOP_DIR;
+		check_flipped(&plan, before, "kind", "world_sha256");
+		op->kind = kind;
+	}
+	free(before);
+	iso_plan_done(&plan);
+}
+
+static void test_a_custom_filter_is_in_the_digest_by_its_profile(void **state)
+{
+	(void)state;
+	struct iso_request request = base_request();
+	struct iso_plan plan;
+	struct iso_error err = {0};
+	assert_int_equal(build(&request, &plan, &err), 0);
+	char *before = print(&plan);
+	plan.world.seccomp.count = 1; /* printing looks at no instruction */
+	strcpy(plan.world.seccomp.profile_sha256, "12");
+	check_flipped(&plan, before, "seccomp", "world_sha256");
+	char *with = print(&plan);
+	plan.world.seccomp.profile_sha256[0] = '9';
+	check_flipped(&plan, with, "profile_sha256", "world_sha256");
+	plan.world.seccomp.count = 0;
+	free(with);
+	free(before);
 	iso_plan_done(&plan);
 }
 
@@ -321,6 +502,9 @@ int main(void)
 		cmocka_unit_test(test_no_directory_is_planned_below_a_bind),
 		cmocka_unit_test(test_no_target_is_planned_twice_or_before_its_way),
 		cmocka_unit_test(test_printing_is_deterministic_and_complete),
+		cmocka_unit_test(test_every_member_is_in_the_digest),
+		cmocka_unit_test(test_every_member_of_an_operation_is_in_the_digest),
+		cmocka_unit_test(test_a_custom_filter_is_in_the_digest_by_its_profile),
 		cmocka_unit_test(test_every_operation_has_a_name),
 	};
 	return cmocka_run_group_tests(tests, make_workspace, remove_workspace);

@@ -125,14 +125,16 @@ static void test_error_text_is_bounded_and_valid(void **state)
 	char *text = NULL;
 	result.outcome.status = ISO_STATUS_FAILED;
 	result.outcome.error.code = ISO_ERR_SYSTEM;
+	result.outcome.error_class = ISO_CLASS_TIMEOUT;
+	size_t lead = strlen("Timeout: ");
 	memset(result.outcome.error.message, 'x', sizeof(result.outcome.error.message) - 1);
-	memcpy(result.outcome.error.message + 499, "\xc3\xa4", 2); /* the cut splits it */
+	memcpy(result.outcome.error.message + 499 - lead, "\xc3\xa4", 2); /* the cut splits it */
 	result.outcome.error.message[3] = (char)0xff;
 	assert_int_equal(iso_receipt_print(&result, &text, &err), 0);
 	cJSON *json = cJSON_Parse(text);
 	const char *error = cJSON_GetStringValue(cJSON_GetObjectItem(json, "error"));
 	assert_int_equal(strlen(error), 499 + 2); /* U+FFFD takes three bytes for one */
-	assert_memory_equal(error, "xxx\xEF\xBF\xBDxxx", 9);
+	assert_memory_equal(error, "Timeout: xxx\xEF\xBF\xBDxxx", lead + 9);
 	cJSON_Delete(json);
 	free(text);
 }

@@ -95,18 +95,27 @@ static void test_the_last_filter_is_kept(void **state)
 	static const char first[] = "{\"defaultAction\":\"SCMP_ACT_ALLOW\"}";
 	static const char second[] = "{\"defaultAction\":\"SCMP_ACT_LOG\"}";
 	struct iso_error err = {0};
-	struct iso_seccomp_custom cache = {0};
-	assert_int_equal(iso_seccomp_custom_get(&cache, "it", first, strlen(first), &err), 0);
-	const struct sock_filter *compiled = cache.instructions;
-	assert_int_equal(iso_seccomp_custom_get(&cache, "it", first, strlen(first), &err), 0);
-	assert_ptr_equal(cache.instructions, compiled);
-	assert_int_equal(iso_seccomp_custom_get(&cache, "it", "{", 1, &err), -1);
-	assert_ptr_equal(cache.instructions, compiled); /* a bad profile changes nothing */
-	char before[ISO_SHA256_HEX_SIZE];
-	strcpy(before, cache.profile_sha256);
-	assert_int_equal(iso_seccomp_custom_get(&cache, "it", second, strlen(second), &err), 0);
-	assert_string_not_equal(cache.profile_sha256, before);
-	iso_seccomp_custom_done(&cache);
+	struct iso_seccomp_cache cache;
+	struct iso_seccomp_custom one, two, three;
+	iso_seccomp_cache_init(&cache);
+	assert_int_equal(iso_seccomp_cache_get(&cache, "it", first, strlen(first), &one, &err), 0);
+	const struct sock_filter *compiled = cache.last.instructions;
+	assert_int_equal(iso_seccomp_cache_get(&cache, "it", first, strlen(first), &two, &err), 0);
+	assert_ptr_equal(cache.last.instructions, compiled);
+	/* What is handed out is a value of its own. */
+	assert_ptr_not_equal(one.instructions, two.instructions);
+	assert_int_equal(one.count, two.count);
+	assert_memory_equal(one.instructions, two.instructions,
+			    one.count * sizeof(*one.instructions));
+	assert_int_equal(iso_seccomp_cache_get(&cache, "it", "{", 1, &three, &err), -1);
+	assert_ptr_equal(cache.last.instructions, compiled); /* a bad profile changes nothing */
+	assert_int_equal(iso_seccomp_cache_get(&cache, "it", second, strlen(second), &three, &err),
+			 0);
+	assert_string_not_equal(three.profile_sha256, one.profile_sha256);
+	iso_seccomp_custom_done(&one);
+	iso_seccomp_custom_done(&two);
+	iso_seccomp_custom_done(&three);
+	iso_seccomp_cache_done(&cache);
 }
 
 int main(void)

@@ -24,10 +24,13 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (int i = 0; i < 2; i++) {
+		struct iso_tool_call call;
 		char *receipt = NULL;
 		int code;
-		if (iso_session_call(session, "host.bash", arguments, NULL, &receipt, &code,
-				     &err) == 0)
+		iso_tool_call_init(&call);
+		call.tool = "host.bash";
+		call.arguments = arguments;
+		if (iso_session_call(session, &call, &receipt, &code, &err) == 0)
 			puts(receipt);
 		free(receipt);
 	}

@@ -19,7 +19,7 @@
 /* The built-in authority: decides by policy, remembers tokens in memory or in a directory. */
 struct iso_builtin_authority {
 	const struct iso_loaded_policy *loaded; /* borrowed */
-	struct iso_state_dir tokens; /* `fd` -1: they are kept in memory */
+	struct iso_state_dir tokens;		/* `fd` -1: they are kept in memory */
 	struct iso_strv issued; /* in memory: "TOKEN-DIGEST BINDING-DIGEST EXPIRES" */
 	pthread_mutex_t lock;	/* of `issued` */
 };

@@ -19,16 +19,16 @@
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
-#include "runner/base/text/json.h"
-#include "runner/base/text/json_read.h"
 #include "runner/base/file/path.h"
 #include "runner/base/random.h"
+#include "runner/base/text/json.h"
+#include "runner/base/text/json_read.h"
 
-#define LIFETIME_MS   30000
-#define TOKEN_BYTES   32
-#define RECORD_MAX    128
-#define EXPIRED_S     600 /* tokens as old as this expired long ago */
-#define ISSUED_MAX    4096 /* in memory */
+#define LIFETIME_MS 30000
+#define TOKEN_BYTES 32
+#define RECORD_MAX  128
+#define EXPIRED_S   600	 /* tokens as old as this expired long ago */
+#define ISSUED_MAX  4096 /* in memory */
 
 int iso_builtin_authority_open(const struct iso_loaded_policy *loaded, const char *state_dir,
 			       struct iso_builtin_authority *ret_authority, struct iso_error *err)

@@ -19,6 +19,10 @@
 int iso_error_set(struct iso_error *err, enum iso_code code, int os_errno, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* The text for an errno value, into a caller's buffer, which is returned. Thread-safe. */
+#define ISO_ERRNO_TEXT_SIZE 128
+char *iso_errno_text(int os_errno, char ret_text[ISO_ERRNO_TEXT_SIZE]);
+
 /* Out of memory, reported like anything else. Returns -1. */
 int iso_error_nomem(struct iso_error *err);
 

@@ -3,6 +3,7 @@
  * checked here; the token marked used, consumed at the authority, and only then a process. The
  * result is reported before it is returned.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,6 @@
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/text/json.h"
-#include "runner/base/file/path.h"
 #include "runner/base/text/utf8.h"
 #include "runner/calls/session.h"
 
@@ -157,23 +157,24 @@ static bool report(iso_session *session, const struct iso_binding *binding,
 	return recorded;
 }
 
-static int run(iso_session *session, const struct iso_call *call,
-	       const struct iso_decision *decision, const char *workdir, iso_result **result,
+static int run(const struct iso_performance *performance, iso_result **result,
 	       struct iso_error *err)
 {
-	const char *shell = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
-	const char *const argv[] = {shell, "-c", call->command, NULL};
+	const struct iso_decision *decision = performance->decision;
+	bool has_bash = faccessat(AT_FDCWD, "/bin/bash", X_OK, AT_EACCESS) == 0;
+	const char *const argv[] = {has_bash ? "/bin/bash" : "/bin/sh", "-c",
+				    performance->call->command, NULL};
 	struct iso_request request;
 	iso_request_init(&request);
 	request.argv = argv;
-	request.workdir = workdir;
+	request.workdir = performance->workdir;
 	request.wall_limit_ms = decision->wall_limit_ms;
 	request.detached = decision->detached;
 	request.keep = ISO_KEEP_TAIL;
 	request.limit_characters = true;
 	request.output_limit_bytes = STDOUT_CHARACTERS;
 	request.stderr_limit_bytes = STDERR_CHARACTERS;
-	return iso_session_execute(session, decision->workspace_write, &request, result, err);
+	return iso_session_execute(performance, &request, result, err);
 }
 
 /* Standard output is the tool's answer, too. */
@@ -190,25 +191,29 @@ static int copy_output(iso_result *result, struct iso_error *err)
 	return 0;
 }
 
-int iso_session_run_bash(iso_session *session, const struct iso_call *call,
-			 const struct iso_decision *decision, char *workdir, iso_result **result,
-			 struct iso_error *err)
+int iso_perform_bash(const struct iso_performance *performance, iso_result **ret_result,
+		     struct iso_error *err)
 {
-	ISO_AUTO_FREE char *owned_workdir = workdir;
+	iso_session *session = performance->session;
 	struct iso_error reason = {0};
-	struct iso_binding binding;
-	if (iso_binding_init(call->command, workdir, session->loaded.policy.root,
-			     session->generation, decision->wall_limit_ms, &binding, &reason) < 0 ||
-	    obtain(session, &binding, &reason) < 0)
-		return iso_result_new_refused(&reason, result, err);
-	if (run(session, call, decision, workdir, result, err) < 0)
+	struct iso_binding binding = {
+		.command = performance->call->command,
+		.cwd = performance->workdir,
+		.workspace = session->loaded.policy.root,
+		.generation = session->generation,
+		.timeout_ms = performance->decision->wall_limit_ms,
+	};
+	if (iso_binding_seal(&binding, &reason) < 0 || obtain(session, &binding, &reason) < 0)
+		return iso_result_new_refused(&reason, ret_result, err);
+	if (run(performance, ret_result, err) < 0)
 		return -1;
-	if (copy_output(*result, err) < 0) {
-		iso_result_free(*result);
-		return -1;
+	iso_result *result = *ret_result;
+	result->workdir = strdup(performance->workdir);
+	if (result->workdir == NULL || copy_output(result, err) < 0) {
+		iso_result_free(result);
+		return iso_error_nomem(err);
 	}
-	(*result)->authority_told = true;
-	(*result)->authority_recorded = report(session, &binding, *result);
-	(*result)->workdir = ISO_TAKE_PTR(owned_workdir);
+	result->authority_told = true;
+	result->authority_recorded = report(session, &binding, result);
 	return 0;
 }

@@ -89,7 +89,7 @@ static struct iso_remembered *make_place(struct iso_call_memory *memory)
 
 /* In this process: 1 to run, 0 with the receipt, -1. */
 static int begin_here(struct iso_call_memory *memory, const struct iso_call_ticket *ticket,
-		      char **ret_receipt, int *ret_exit_code, struct iso_error *err)
+		      struct iso_answer *ret_answer, struct iso_error *err)
 {
 	struct iso_remembered *known = find(memory, ticket->id);
 	while (known != NULL && known->receipt == NULL &&
@@ -100,8 +100,8 @@ static int begin_here(struct iso_call_memory *memory, const struct iso_call_tick
 	if (known != NULL && strcmp(known->fingerprint, ticket->fingerprint) != 0)
 		return reused(err);
 	if (known != NULL) {
-		*ret_exit_code = known->exit_code;
-		return copy_receipt(known->receipt, ret_receipt, err);
+		ret_answer->exit_code = known->exit_code;
+		return copy_receipt(known->receipt, &ret_answer->receipt, err);
 	}
 	known = make_place(memory);
 	if (known == NULL)
@@ -113,7 +113,7 @@ static int begin_here(struct iso_call_memory *memory, const struct iso_call_tick
 }
 
 /* What the locked file says. */
-static int read_call(const struct iso_call_ticket *ticket, char **ret_receipt, int *ret_exit_code,
+static int read_call(const struct iso_call_ticket *ticket, struct iso_answer *ret_answer,
 		     struct iso_error *err)
 {
 	ISO_AUTO_FREE char *text = NULL;
@@ -132,13 +132,13 @@ static int read_call(const struct iso_call_ticket *ticket, char **ret_receipt, i
 				     "the first call with this id was interrupted; its outcome is "
 				     "not known, and it is not run again");
 	text[size - 1] = '\0';
-	*ret_exit_code = atoi(code);
-	return copy_receipt(receipt + 1, ret_receipt, err);
+	ret_answer->exit_code = (int)strtol(code, NULL, 10);
+	return copy_receipt(receipt + 1, &ret_answer->receipt, err);
 }
 
 /* Among processes: the same by a locked file. */
 static int begin_on_disk(struct iso_call_memory *memory, struct iso_call_ticket *ticket,
-			 char **ret_receipt, int *ret_exit_code, struct iso_error *err)
+			 struct iso_answer *ret_answer, struct iso_error *err)
 {
 	char line[ISO_SHA256_HEX_SIZE + 1];
 	ISO_AUTO_CLOSE int fd = iso_fd_above_stdio(openat(
@@ -150,7 +150,7 @@ static int begin_on_disk(struct iso_call_memory *memory, struct iso_call_ticket 
 			return iso_error_set(err, ISO_ERR_SYSTEM, errno, "lock the call");
 	}
 	ticket->fd = fd;
-	int status = read_call(ticket, ret_receipt, ret_exit_code, err);
+	int status = read_call(ticket, ret_answer, err);
 	if (status == 1) {
 		iso_state_dir_added(&memory->state);
 		snprintf(line, sizeof(line), "%s\n", ticket->fingerprint);
@@ -166,7 +166,7 @@ static int begin_on_disk(struct iso_call_memory *memory, struct iso_call_ticket 
 
 int iso_call_memory_begin(struct iso_call_memory *memory, const char *call_id,
 			  const char *canonical, struct iso_call_ticket *ret_ticket,
-			  char **ret_receipt, int *ret_exit_code, struct iso_error *err)
+			  struct iso_answer *ret_answer, struct iso_error *err)
 {
 	*ret_ticket = (struct iso_call_ticket){.fd = -1};
 	if (call_id == NULL)
@@ -177,11 +177,11 @@ int iso_call_memory_begin(struct iso_call_memory *memory, const char *call_id,
 	iso_sha256_hex(call_id, strlen(call_id), ret_ticket->id);
 	iso_sha256_hex(canonical, strlen(canonical), ret_ticket->fingerprint);
 	pthread_mutex_lock(&memory->lock);
-	int status = begin_here(memory, ret_ticket, ret_receipt, ret_exit_code, err);
+	int status = begin_here(memory, ret_ticket, ret_answer, err);
 	pthread_mutex_unlock(&memory->lock);
 	if (status != 1 || memory->state.fd < 0)
 		return status;
-	status = begin_on_disk(memory, ret_ticket, ret_receipt, ret_exit_code, err);
+	status = begin_on_disk(memory, ret_ticket, ret_answer, err);
 	if (status == 1)
 		return 1;
 	/* It ran in another process, or cannot run: those who wait here look there, too. */
@@ -206,18 +206,18 @@ static void write_receipt(int fd, const char *receipt, int exit_code)
 }
 
 void iso_call_memory_end(struct iso_call_memory *memory, struct iso_call_ticket *ticket,
-			 const char *receipt, int exit_code)
+			 const struct iso_answer *answer)
 {
 	if (ticket->id[0] == '\0')
 		return;
-	if (ticket->fd >= 0 && receipt != NULL)
-		write_receipt(ticket->fd, receipt, exit_code);
+	if (ticket->fd >= 0 && answer->receipt != NULL)
+		write_receipt(ticket->fd, answer->receipt, answer->exit_code);
 	ticket->fd = iso_fd_close(ticket->fd);
 	pthread_mutex_lock(&memory->lock);
 	struct iso_remembered *known = find(memory, ticket->id);
 	if (known != NULL) {
-		known->exit_code = exit_code;
-		known->receipt = receipt != NULL ? strdup(receipt) : NULL;
+		known->exit_code = answer->exit_code;
+		known->receipt = answer->receipt != NULL ? strdup(answer->receipt) : NULL;
 		if (known->receipt == NULL)
 			known->id[0] = '\0'; /* forgotten */
 	}

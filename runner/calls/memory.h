@@ -36,6 +36,12 @@ int iso_call_memory_open(const char *state_dir, struct iso_call_memory *ret_memo
 			 struct iso_error *err);
 void iso_call_memory_close(struct iso_call_memory *memory);
 
+/* What a call ended in. */
+struct iso_answer {
+	char *receipt; /* owned; JSON text */
+	int exit_code;
+};
+
 /* One call that is to run, between begin and end. */
 struct iso_call_ticket {
 	char id[ISO_SHA256_HEX_SIZE]; /* "": the call has no id */
@@ -45,7 +51,7 @@ struct iso_call_ticket {
 
 /*
  * Begin a call: returns 1 when it is to run (then iso_call_memory_end must follow), 0 with the
- * first receipt, which the caller frees, when it has run. May wait for another one.
+ * first answer, whose receipt the caller frees, when it has run. May wait for another one.
  *
  * call_id    or NULL
  * canonical  the call's canonical text
@@ -56,10 +62,10 @@ struct iso_call_ticket {
  */
 int iso_call_memory_begin(struct iso_call_memory *memory, const char *call_id,
 			  const char *canonical, struct iso_call_ticket *ret_ticket,
-			  char **ret_receipt, int *ret_exit_code, struct iso_error *err);
+			  struct iso_answer *ret_answer, struct iso_error *err);
 
-/* End a call with its receipt; NULL: none could be made, and the call is forgotten here. */
+/* End a call with its answer; a receipt of NULL: none could be made, and it is forgotten here. */
 void iso_call_memory_end(struct iso_call_memory *memory, struct iso_call_ticket *ticket,
-			 const char *receipt, int exit_code);
+			 const struct iso_answer *answer);
 
 #endif

@@ -9,36 +9,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runner/ledger/open.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/file/path.h"
 #include "runner/base/random.h"
-#include "runner/base/text/utf8.h"
-#include "runner/plan/build.h"
-#include "runner/workspace/file_tools.h"
+#include "runner/base/sized.h"
+#include "runner/engine/run.h"
+#include "runner/workspace/named_path.h"
 
-void iso_session_options_init(struct iso_session_options *ret_options)
+void iso_session_options_init_sized(struct iso_session_options *ret_options, size_t struct_size)
 {
-	*ret_options = (struct iso_session_options){.cancel_fd = -1};
+	const struct iso_session_options options = {.struct_size = struct_size, .cancel_fd = -1};
+	iso_sized_write(ret_options, struct_size, &options, sizeof(options));
 }
 
-static int open_audit(iso_session *session, const struct iso_session_options *options,
-		      struct iso_error *err)
+void iso_tool_call_init_sized(struct iso_tool_call *ret_call, size_t struct_size)
+{
+	const struct iso_tool_call call = {.struct_size = struct_size, .cancel_fd = -1};
+	iso_sized_write(ret_call, struct_size, &call, sizeof(call));
+}
+
+static int open_ledger(iso_session *session, const struct iso_session_options *options,
+		       struct iso_error *err)
 {
 	const struct iso_policy *policy = &session->loaded.policy;
-	if (options->audit == NULL)
-		return policy->audit_required
-			       ? iso_error_set(err, ISO_ERR_INVALID, 0,
-					       "open the audit log: the policy requires one, and "
-					       "none is named (--audit FILE)")
-			       : 0;
-	if (iso_audit_open(options->audit, options->audit_key, policy->root,
-			   !options->audit_no_sync, &session->audit, err) < 0)
-		return -1;
-	session->has_audit = true;
-	return 0;
+	const struct iso_ledger_options ledger = {
+		.log_path = options->audit,
+		.key_path = options->audit_key,
+		.workspace = policy->root,
+		.no_sync = options->audit_no_sync,
+	};
+	if (options->audit == NULL && policy->audit_required)
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "open the audit log: the policy requires one, and none is "
+				     "named (--audit FILE)");
+	return iso_ledger_open(&ledger, &session->ledger, err);
 }
 
 static int open_authority(iso_session *session, const struct iso_session_options *options,
@@ -68,27 +74,35 @@ static int name_generation(iso_session *session, const char *given, struct iso_e
 	return session->generation == NULL ? iso_error_nomem(err) : 0;
 }
 
-int iso_session_new(const struct iso_session_options *options, iso_session **ret_session,
+static int open_parts(iso_session *session, const struct iso_session_options *options,
+		      struct iso_error *err)
+{
+	if (options->policy == NULL)
+		return iso_error_set(err, ISO_ERR_INVALID, 0, "read the policy: none is named");
+	session->cancel_fd = options->cancel_fd;
+	session->station = options->station;
+	if (iso_policy_load(options->policy, &session->loaded, err) < 0 ||
+	    open_ledger(session, options, err) < 0 || open_authority(session, options, err) < 0 ||
+	    iso_call_memory_open(options->state_dir, &session->memory, err) < 0)
+		return -1;
+	return name_generation(session, options->generation, err);
+}
+
+int iso_session_new(const struct iso_session_options *given, iso_session **ret_session,
 		    struct iso_error *err)
 {
+	struct iso_session_options options = {.cancel_fd = -1};
+	if (iso_sized_read(given, given->struct_size, &options, sizeof(options),
+			   "struct iso_session_options", err) < 0)
+		return -1;
 	iso_session *session = calloc(1, sizeof(*session));
 	if (session == NULL)
 		return iso_error_nomem(err);
 	session->memory.state.fd = -1;
 	session->builtin.tokens.fd = -1;
-	session->audit.fd = -1;
 	session->loaded.workspace.root_fd = -1;
-	session->cancel_fd = options->cancel_fd;
 	pthread_mutex_init(&session->lock, NULL);
-	if (options->policy == NULL) {
-		iso_error_set(err, ISO_ERR_INVALID, 0, "read the policy: none is named");
-		iso_session_free(session);
-		return -1;
-	}
-	if (iso_policy_load(options->policy, &session->loaded, err) < 0 ||
-	    open_audit(session, options, err) < 0 || open_authority(session, options, err) < 0 ||
-	    iso_call_memory_open(options->state_dir, &session->memory, err) < 0 ||
-	    name_generation(session, options->generation, err) < 0) {
+	if (open_parts(session, &options, err) < 0) {
 		iso_session_free(session);
 		return -1;
 	}
@@ -100,12 +114,11 @@ void iso_session_free(iso_session *session)
 {
 	if (session == NULL)
 		return;
-	for (size_t i = 0; i < session->idle_count; i++)
-		iso_engine_free(session->idle[i]);
+	if (session->owns_station)
+		iso_station_free(session->station);
 	iso_call_memory_close(&session->memory);
 	iso_builtin_authority_close(&session->builtin);
-	if (session->has_audit)
-		iso_audit_log_close(&session->audit);
+	iso_ledger_close(&session->ledger);
 	iso_replay_done(&session->replay);
 	free(session->authority_path);
 	free(session->generation);
@@ -114,46 +127,35 @@ void iso_session_free(iso_session *session)
 	free(session);
 }
 
-static int take_engine(iso_session *session, iso_engine **ret_engine, struct iso_error *err)
+/* The station of all runs of the session, made when the first one comes. */
+static int get_station(iso_session *session, iso_station **ret_station, struct iso_error *err)
 {
-	iso_engine *engine = NULL;
+	int status = 0;
 	pthread_mutex_lock(&session->lock);
-	if (session->idle_count > 0)
-		engine = session->idle[--session->idle_count];
-	pthread_mutex_unlock(&session->lock);
-	if (engine == NULL)
-		return iso_engine_new(ret_engine, err);
-	*ret_engine = engine;
-	return 0;
-}
-
-static void give_engine(iso_session *session, iso_engine *engine)
-{
-	pthread_mutex_lock(&session->lock);
-	if (session->idle_count < ISO_IDLE_ENGINES) {
-		session->idle[session->idle_count++] = engine;
-		engine = NULL;
+	if (session->station == NULL) {
+		status = iso_station_new(&session->station, err);
+		session->owns_station = status == 0;
 	}
+	*ret_station = session->station;
 	pthread_mutex_unlock(&session->lock);
-	iso_engine_free(engine);
+	return status;
 }
 
-int iso_session_execute(iso_session *session, bool workspace_write, struct iso_request *request,
+int iso_session_execute(const struct iso_performance *performance, struct iso_request *request,
 			iso_result **ret_result, struct iso_error *err)
 {
 	ISO_CLEANUP(iso_policy_request_done) struct iso_policy_request storage = {0};
+	iso_session *session = performance->session;
 	struct iso_error reason = {0};
-	iso_engine *engine;
-	if (iso_policy_fill_request(&session->loaded, workspace_write, &storage, request, &reason) <
-		    0 ||
-	    take_engine(session, &engine, &reason) < 0)
+	iso_station *station;
+	if (iso_policy_fill_request(&session->loaded, performance->decision->workspace_write,
+				    &storage, request, &reason) < 0 ||
+	    get_station(session, &station, &reason) < 0)
 		return iso_result_new_refused(&reason, ret_result, err);
 	request->capture = true;
 	request->diff = true;
-	request->cancel_fd = session->cancel_fd;
-	int status = iso_engine_run(engine, request, ret_result, err);
-	give_engine(session, engine);
-	return status;
+	request->cancel_fd = performance->cancel_fd;
+	return iso_run_to_end(station, request, ret_result, err);
 }
 
 /* The directory in which host.bash is to run, canonical: the caller frees. */
@@ -176,96 +178,9 @@ static int resolve_workdir(const iso_session *session, const char *workdir, char
 	return *ret_path == NULL ? iso_error_nomem(err) : 0;
 }
 
-/* The first `output_limit` bytes of a tool's answer, and the digest of all of it (TOOL-3). */
-static int keep_output(iso_result *result, const struct iso_text *text, uint64_t limit,
-		       struct iso_error *err)
-{
-	struct iso_captured *output = &result->output;
-	bool too_long = text->size > limit;
-	size_t size = too_long ? iso_utf8_trim_end((const uint8_t *)text->data, (size_t)limit)
-			       : text->size;
-	output->data = malloc(size + 1);
-	if (output->data == NULL)
-		return iso_error_nomem(err);
-	memcpy(output->data, text->data, size);
-	output->size = size;
-	output->truncated = text->truncated || too_long;
-	iso_sha256_hex(text->data, text->size, output->sha256);
-	result->has_output = true;
-	return 0;
-}
-
-static int run_file_tool(iso_session *session, const struct iso_call *call, struct iso_text *text,
-			 struct iso_error *ret_reason)
-{
-	const struct iso_workspace *workspace = &session->loaded.workspace;
-	switch (call->tool->id) {
-	case ISO_TOOL_READ:
-		return iso_tool_read(workspace, call->path, session->loaded.policy.max_file_bytes,
-				     text, ret_reason);
-	case ISO_TOOL_LIST:
-		return iso_tool_list(workspace, call->path, text, ret_reason);
-	default:
-		return iso_tool_write(workspace, call->path, call->text, call->expected_sha256,
-				      text, ret_reason);
-	}
-}
-
-/* What the kernel refused a file tool is the tool's failure, not one of a launch. */
-static void fail_tool(iso_result *result)
-{
-	struct iso_outcome *outcome = &result->outcome;
-	if (outcome->status != ISO_STATUS_LAUNCH_FAILED)
-		return;
-	const char *message = strstr(outcome->error.message, ": ");
-	char plain[sizeof(outcome->error.message)];
-	snprintf(plain, sizeof(plain), "%s", message != NULL ? message + 2 : "");
-	outcome->status = ISO_STATUS_FAILED;
-	snprintf(outcome->error.message, sizeof(outcome->error.message), "ToolFailed: %.480s",
-		 plain);
-}
-
-static int run_files(iso_session *session, const struct iso_call *call,
-		     const struct iso_decision *decision, iso_result **ret_result,
-		     struct iso_error *err)
-{
-	struct iso_text text = {0};
-	struct iso_error reason = {0};
-	if (run_file_tool(session, call, &text, &reason) < 0) {
-		if (iso_result_new_refused(&reason, ret_result, err) < 0)
-			return -1;
-		fail_tool(*ret_result);
-		return 0;
-	}
-	iso_result *result;
-	int status = iso_result_new(&result, err);
-	if (status == 0) {
-		result->outcome.status = ISO_STATUS_COMPLETED;
-		result->outcome.payload_exit = -1;
-		status = keep_output(result, &text, decision->output_limit_bytes, err);
-		if (status < 0)
-			iso_result_free(result);
-		else
-			*ret_result = result;
-	}
-	free(text.data);
-	return status;
-}
-
-/* An audit log that must have the line has to have room for it before anything runs (AUD-4). */
-static int require_audit(iso_session *session, struct iso_error *err)
-{
-	if (!session->loaded.policy.audit_required)
-		return 0;
-	pthread_mutex_lock(&session->lock);
-	int status = iso_audit_require(&session->audit, err);
-	pthread_mutex_unlock(&session->lock);
-	return status;
-}
-
 /* Decide and run. */
-static int perform(iso_session *session, const struct iso_call *call, iso_result **ret_result,
-		   struct iso_error *err)
+static int perform(iso_session *session, const struct iso_call *call, int cancel_fd,
+		   iso_result **ret_result, struct iso_error *err)
 {
 	struct iso_decision decision;
 	struct iso_error reason = {0};
@@ -278,82 +193,79 @@ static int perform(iso_session *session, const struct iso_call *call, iso_result
 		iso_error_set(&reason, ISO_ERR_DENIED, 0, "%s", decision.sentence);
 		return iso_result_new_refused(&reason, ret_result, err);
 	}
-	if (require_audit(session, &reason) < 0)
+	/* A log that must have the line has to have room for it before anything runs (AUD-4). */
+	if (session->loaded.policy.audit_required &&
+	    iso_ledger_require(&session->ledger, &reason) < 0)
 		return iso_result_new_refused(&reason, ret_result, err);
-	switch (call->tool->id) {
-	case ISO_TOOL_BASH:
-		return iso_session_run_bash(session, call, &decision, ISO_TAKE_PTR(workdir),
-					    ret_result, err);
-	case ISO_TOOL_EXEC:
-	case ISO_TOOL_GIT_DIFF:
-		return iso_session_run_command(session, call, &decision, ret_result, err);
-	default:
-		return run_files(session, call, &decision, ret_result, err);
-	}
+	const struct iso_performance performance = {
+		.session = session,
+		.call = call,
+		.decision = &decision,
+		.workdir = workdir,
+		.cancel_fd = cancel_fd >= 0 ? cancel_fd : session->cancel_fd,
+	};
+	return iso_perform(&performance, ret_result, err);
 }
 
 /* The tool's name as far as it is known: a caller's own words do not go into the log. */
 static const char *known_name(const char *tool)
 {
-	const struct iso_tool *known = iso_tool_find(tool);
+	const struct iso_tool *known = tool != NULL ? iso_tool_find(tool) : NULL;
 	return known != NULL ? known->name : "unknown";
 }
 
-static int answer(iso_session *session, const char *tool, const struct iso_call *call,
-		  iso_result *result, int64_t started_mono_ns, char **ret_receipt,
-		  int *ret_exit_code, struct iso_error *err)
+/* Read a call: 1 when it is to run, 0 when it has run and `ret_answer` is its answer, or -1. */
+static int begin(iso_session *session, const struct iso_tool_call *given, struct iso_call *ret_call,
+		 struct iso_call_ticket *ret_ticket, struct iso_answer *ret_answer,
+		 struct iso_error *err)
 {
-	result->tool = known_name(tool);
-	if (!result->launched)
-		result->elapsed_us = (iso_clock_mono_ns() - started_mono_ns) / 1000;
-	memcpy(result->policy_sha256, session->loaded.sha256, sizeof(result->policy_sha256));
-	if (call->canonical != NULL) {
-		free(result->request_json);
-		result->request_json = strdup(call->canonical);
-		if (result->request_json == NULL)
-			return iso_error_nomem(err);
-	}
-	if (session->has_audit) {
-		pthread_mutex_lock(&session->lock);
-		iso_result_record(result, &session->audit);
-		pthread_mutex_unlock(&session->lock);
-	}
-	*ret_exit_code = result->outcome.exit_code;
-	return iso_result_receipt(result, ret_receipt, err);
+	if (iso_call_read(given->tool, given->arguments, ret_call, err) < 0)
+		return -1;
+	return iso_call_memory_begin(&session->memory, given->call_id, ret_call->canonical,
+				     ret_ticket, ret_answer, err);
 }
 
-int iso_session_call(iso_session *session, const char *tool, const char *arguments,
-		     const char *call_id, char **ret_receipt, int *ret_exit_code,
-		     struct iso_error *err)
+static int finish(iso_session *session, const struct iso_ledger_entry *entry, iso_result *result,
+		  struct iso_answer *ret_answer, struct iso_error *err)
 {
-	ISO_CLEANUP(iso_call_done) struct iso_call call = {0};
+	ret_answer->exit_code = result->outcome.exit_code;
+	return iso_ledger_finish(&session->ledger, entry, result, &ret_answer->receipt, err);
+}
+
+int iso_session_call(iso_session *session, const struct iso_tool_call *call, char **ret_receipt,
+		     int *ret_exit_code, struct iso_error *err)
+{
+	ISO_CLEANUP(iso_call_done) struct iso_call read = {0};
+	struct iso_tool_call given = {.cancel_fd = -1};
 	struct iso_call_ticket ticket = {.fd = -1};
+	struct iso_answer answer = {NULL, 0};
 	struct iso_error reason = {0};
-	int64_t started_mono_ns = iso_clock_mono_ns();
 	iso_result *result = NULL;
-	int status;
-	if (iso_call_read(tool, arguments, &call, &reason) < 0) {
-		status = iso_result_new_refused(&reason, &result, err);
-	} else {
-		status = iso_call_memory_begin(&session->memory, call_id, call.canonical, &ticket,
-					       ret_receipt, ret_exit_code, &reason);
+	int64_t received_mono_ns = iso_clock_mono_ns();
+	if (iso_sized_read(call, call->struct_size, &given, sizeof(given), "struct iso_tool_call",
+			   err) < 0)
+		return -1;
+	int begun = begin(session, &given, &read, &ticket, &answer, &reason);
+	int status = 0;
+	if (begun != 0) { /* else it has run, and this is the first receipt */
+		status = begun < 0 ? iso_result_new_refused(&reason, &result, err)
+				   : perform(session, &read, given.cancel_fd, &result, err);
+		const struct iso_ledger_entry entry = {
+			.tool = known_name(given.tool),
+			.policy_sha256 = session->loaded.sha256,
+			.request_json = read.canonical,
+			.received_mono_ns = received_mono_ns,
+		};
 		if (status == 0)
-			return 0; /* the first receipt */
-		status = status < 0 ? iso_result_new_refused(&reason, &result, err)
-				    : perform(session, &call, &result, err);
+			status = finish(session, &entry, result, &answer, err);
+		iso_result_free(result);
 	}
-	char *receipt = NULL;
-	int exit_code = 0;
-	if (status == 0)
-		status = answer(session, tool, &call, result, started_mono_ns, &receipt, &exit_code,
-				err);
-	iso_result_free(result);
-	if (reason.code == ISO_OK)
-		iso_call_memory_end(&session->memory, &ticket, receipt, exit_code);
+	if (begun == 1)
+		iso_call_memory_end(&session->memory, &ticket, &answer);
 	if (status < 0)
 		return -1;
-	*ret_receipt = receipt;
-	*ret_exit_code = exit_code;
+	*ret_receipt = answer.receipt;
+	*ret_exit_code = answer.exit_code;
 	return 0;
 }
 

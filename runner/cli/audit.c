@@ -10,22 +10,72 @@
 #include "audit/attest.h"
 #include "audit/verify.h"
 #include "runner/base/array.h"
-#include "runner/ledger/open.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
 #include "runner/base/text/json_read.h"
 #include "runner/base/text/strv.h"
 #include "runner/cli/cli.h"
-#include "runner/cli/words.h"
+#include "runner/ledger/key.h"
+#include "runner/ledger/ledger.h"
 #include "runner/workspace/operator_file.h"
 
 #define RECEIPT_MAX ((size_t)256 << 20)
 
-static int fail(const struct iso_error *err)
+/* The options of all actions. */
+struct audit_options {
+	const char *key, *checkpoint, *origin;
+	const char *tool, *status, *id; /* what `show` is to leave out */
+};
+
+#define OPTION(member) CLI_MEMBER(struct audit_options, member)
+
+const struct cli_option cli_audit_verify_options[] = {
+	{"key", CLI_TEXT, OPTION(key), "KEY", "public key that must have signed every line"},
+	{"checkpoint", CLI_TEXT, OPTION(checkpoint), "FILE",
+	 "a checkpoint that must be on the log's way"},
+	{0},
+};
+const struct cli_option cli_audit_show_options[] = {
+	{"tool", CLI_TEXT, OPTION(tool), "NAME", "only requests of this tool"},
+	{"status", CLI_TEXT, OPTION(status), "STATUS", "only those that ended so"},
+	{"id", CLI_TEXT, OPTION(id), "ID", "only the one of this id"},
+	{0},
+};
+const struct cli_option cli_audit_checkpoint_options[] = {
+	{"key", CLI_TEXT, OPTION(key), "KEY", "private key that signs it"},
+	{"origin", CLI_TEXT, OPTION(origin), "NAME", "whose log it is (default: isorun)"},
+	{0},
+};
+const struct cli_option cli_audit_rotate_options[] = {
+	{"key", CLI_TEXT, OPTION(key), "KEY", "private key that signs the first line"},
+	{0},
+};
+const struct cli_option cli_audit_export_options[] = {
+	{"key", CLI_TEXT, OPTION(key), "KEY", "private key that signs the statement"},
+	{0},
+};
+
+/* An action with its options read and the files that it is about. */
+struct action {
+	struct audit_options options;
+	char **files;
+	size_t file_count;
+};
+
+/* Read the command line and do it; the exit code. */
+static int act(const struct cli_command *command, char **argv,
+	       int (*perform)(const struct action *action, struct iso_error *err))
 {
-	cli_print_error(err);
-	return CLI_EXIT_FAILED;
+	struct action action = {.options = {.origin = "isorun"}};
+	struct iso_error err = {0};
+	int status = cli_options_read(command->options, command->name, &action.options, argv,
+				      &action.files, &err);
+	if (status > 0)
+		return cli_explain_command(command);
+	while (status == 0 && action.files[action.file_count] != NULL)
+		action.file_count++;
+	return status < 0 || perform(&action, &err) < 0 ? cli_fail(&err) : 0;
 }
 
 static int load_checkpoint(const char *path, const struct iso_audit_key *key,
@@ -37,29 +87,21 @@ static int load_checkpoint(const char *path, const struct iso_audit_key *key,
 	return iso_audit_checkpoint_parse(file.text, key, ret_checkpoint, err);
 }
 
-static int verify(char **argv, struct iso_error *err)
+static int verify(const struct action *action, struct iso_error *err)
 {
-	const char *key_path = NULL, *checkpoint_path = NULL;
+	const char *key_path = action->options.key, *checkpoint_path = action->options.checkpoint;
+	char **files = action->files;
+	size_t count = action->file_count;
 	struct iso_audit_key key;
 	struct iso_audit_checkpoint checkpoint;
 	struct iso_audit_verdict verdict;
-	char **files;
-	const struct cli_word words[] = {
-		{"key", &key_path, NULL},
-		{"checkpoint", &checkpoint_path, NULL},
-		{0},
-	};
-	if (cli_words_read(words, argv, &files, err) < 0 ||
-	    (key_path != NULL && iso_audit_key_load(key_path, NULL, false, &key, err) < 0))
+	if (key_path != NULL && iso_audit_key_load(key_path, NULL, false, &key, err) < 0)
 		return -1;
 	if (checkpoint_path != NULL && key_path == NULL)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "read the checkpoint: --key is needed to believe it");
 	if (checkpoint_path != NULL && load_checkpoint(checkpoint_path, &key, &checkpoint, err) < 0)
 		return -1;
-	size_t count = 0;
-	while (files[count] != NULL)
-		count++;
 	if (count == 0)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "verify the audit log: none is named");
@@ -72,25 +114,20 @@ static int verify(char **argv, struct iso_error *err)
 	return fflush(stdout);
 }
 
-/* What `show` is to leave out. */
-struct filter {
-	const char *tool, *status, *id;
-};
-
 static const char *text_of(const cJSON *object, const char *name)
 {
 	const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
 	return cJSON_IsString(member) || cJSON_IsRaw(member) ? member->valuestring : "-";
 }
 
-static bool passes(const struct filter *filter, const cJSON *record)
+static bool passes(const struct audit_options *filter, const cJSON *record)
 {
 	return (filter->tool == NULL || strcmp(filter->tool, text_of(record, "tool")) == 0) &&
 	       (filter->status == NULL || strcmp(filter->status, text_of(record, "status")) == 0) &&
 	       (filter->id == NULL || strcmp(filter->id, text_of(record, "id")) == 0);
 }
 
-static int show_line(const char *line, size_t size, const struct filter *filter,
+static int show_line(const char *line, size_t size, const struct audit_options *filter,
 		     struct iso_error *err)
 {
 	cJSON *root;
@@ -112,19 +149,10 @@ static int show_line(const char *line, size_t size, const struct filter *filter,
 }
 
 /* A table; whether the log is whole is `verify`'s to say, and what is no line ends it. */
-static int show(char **argv, struct iso_error *err)
+static int show(const struct action *action, struct iso_error *err)
 {
-	struct filter filter = {0};
-	char **files;
-	const struct cli_word words[] = {
-		{"tool", &filter.tool, NULL},
-		{"status", &filter.status, NULL},
-		{"id", &filter.id, NULL},
-		{0},
-	};
-	if (cli_words_read(words, argv, &files, err) < 0)
-		return -1;
-	FILE *log = files[0] != NULL && files[1] == NULL ? fopen(files[0], "re") : NULL;
+	char **files = action->files;
+	FILE *log = action->file_count == 1 ? fopen(files[0], "re") : NULL;
 	if (log == NULL)
 		return iso_error_set(err, ISO_ERR_INVALID, files[0] != NULL ? errno : 0,
 				     "show the audit log: one file is needed");
@@ -135,7 +163,7 @@ static int show(char **argv, struct iso_error *err)
 	ssize_t size;
 	int status = 0;
 	while (status == 0 && (size = getline(&line, &capacity, log)) > 0)
-		status = show_line(line, (size_t)size, &filter, err);
+		status = show_line(line, (size_t)size, &action->options, err);
 	free(line);
 	(void)fclose(log); /* it was only read */
 	return status < 0 ? -1 : fflush(stdout);
@@ -150,14 +178,15 @@ static int write_new(const char *path, const char *text, mode_t mode, struct iso
 	return 0;
 }
 
-static int keygen(char **argv, struct iso_error *err)
+static int keygen(const struct action *action, struct iso_error *err)
 {
+	char **files = action->files;
 	struct iso_audit_key key;
 	char private_pem[ISO_PEM_SIZE], public_pem[ISO_PEM_SIZE], id[ISO_SHA256_HEX_SIZE];
-	if (argv[0] == NULL || argv[1] != NULL)
+	if (action->file_count != 1)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "make a key: one file name is needed");
-	ISO_AUTO_FREE char *public_path = iso_strf("%s.pub", argv[0]);
+	ISO_AUTO_FREE char *public_path = iso_strf("%s.pub", files[0]);
 	if (public_path == NULL)
 		return iso_error_nomem(err);
 	if (iso_audit_key_generate(&key, err) < 0)
@@ -165,65 +194,56 @@ static int keygen(char **argv, struct iso_error *err)
 	iso_audit_key_print(&key, true, private_pem);
 	iso_audit_key_print(&key, false, public_pem);
 	iso_audit_key_id(&key, id);
-	if (write_new(argv[0], private_pem, 0600, err) < 0 ||
+	if (write_new(files[0], private_pem, 0600, err) < 0 ||
 	    write_new(public_path, public_pem, 0644, err) < 0)
 		return -1;
 	printf("%s\n", id);
 	return fflush(stdout);
 }
 
-static int checkpoint(char **argv, struct iso_error *err)
+static int checkpoint(const struct action *action, struct iso_error *err)
 {
-	const char *key_path = NULL, *origin = "isorun";
+	const char *key_path = action->options.key;
+	char **files = action->files;
+	size_t count = action->file_count;
 	struct iso_audit_key key;
 	struct iso_audit_verdict verdict;
 	ISO_AUTO_FREE char *text = NULL;
-	char **files;
-	const struct cli_word words[] = {{"key", &key_path, NULL}, {"origin", &origin, NULL}, {0}};
-	if (cli_words_read(words, argv, &files, err) < 0)
-		return -1;
-	if (key_path == NULL || files[0] == NULL)
+	if (key_path == NULL || count == 0)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "make a checkpoint: --key KEY and a file are needed");
-	size_t count = 0;
-	while (files[count] != NULL)
-		count++;
 	/* Only what verifies is worth a signature. */
 	if (iso_audit_key_load(key_path, NULL, true, &key, err) < 0 ||
 	    iso_audit_verify((const char *const *)files, count, NULL, NULL, &verdict, err) < 0 ||
-	    iso_audit_checkpoint_print(origin, &verdict.head, &key, &text, err) < 0)
+	    iso_audit_checkpoint_print(action->options.origin, &verdict.head, &key, &text, err) < 0)
 		return -1;
 	return fputs(text, stdout) < 0 ? -1 : fflush(stdout);
 }
 
-static int rotate(char **argv, struct iso_error *err)
+static int rotate(const struct action *action, struct iso_error *err)
 {
-	const char *key_path = NULL;
-	struct iso_audit_log log;
-	char **files;
-	const struct cli_word words[] = {{"key", &key_path, NULL}, {0}};
-	if (cli_words_read(words, argv, &files, err) < 0)
-		return -1;
-	if (files[0] == NULL || files[1] != NULL)
+	struct iso_ledger ledger;
+	if (action->file_count != 1)
 		return iso_error_set(err, ISO_ERR_INVALID, 0, "rotate: one file is needed");
-	if (iso_audit_open(files[0], key_path, NULL, true, &log, err) < 0)
+	const struct iso_ledger_options options = {
+		.log_path = action->files[0],
+		.key_path = action->options.key,
+	};
+	if (iso_ledger_open(&options, &ledger, err) < 0)
 		return -1;
-	int status = iso_audit_log_rotate(&log, err);
-	iso_audit_log_close(&log);
+	int status = iso_audit_log_rotate(&ledger.log, err);
+	iso_ledger_close(&ledger);
 	return status;
 }
 
-static int export(char **argv, struct iso_error *err)
+static int export(const struct action *action, struct iso_error *err)
 {
-	const char *key_path = NULL;
+	const char *key_path = action->options.key;
+	char **files = action->files;
 	struct iso_audit_key key;
 	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file receipt = {0};
 	ISO_AUTO_FREE char *json = NULL;
-	char **files;
-	const struct cli_word words[] = {{"key", &key_path, NULL}, {0}};
-	if (cli_words_read(words, argv, &files, err) < 0)
-		return -1;
-	if (key_path == NULL || files[0] == NULL || files[1] != NULL)
+	if (key_path == NULL || action->file_count != 1)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "export a receipt: --key KEY and its file are needed");
 	if (iso_audit_key_load(key_path, NULL, true, &key, err) < 0 ||
@@ -233,23 +253,44 @@ static int export(char **argv, struct iso_error *err)
 	return cli_print_line(json);
 }
 
-static const struct {
-	const char *name;
-	int (*run)(char **argv, struct iso_error *err);
-} actions[] = {
-	{"verify", verify},	    {"show", show},	{"keygen", keygen},
-	{"checkpoint", checkpoint}, {"rotate", rotate}, {"export", export},
-};
+int cli_audit_verify(const struct cli_command *command, char **argv)
+{
+	return act(command, argv, verify);
+}
 
-int cli_audit(char **argv)
+int cli_audit_show(const struct cli_command *command, char **argv)
+{
+	return act(command, argv, show);
+}
+
+int cli_audit_checkpoint(const struct cli_command *command, char **argv)
+{
+	return act(command, argv, checkpoint);
+}
+
+int cli_audit_rotate(const struct cli_command *command, char **argv)
+{
+	return act(command, argv, rotate);
+}
+
+int cli_audit_export(const struct cli_command *command, char **argv)
+{
+	return act(command, argv, export);
+}
+
+int cli_audit_keygen(const struct cli_command *command, char **argv)
+{
+	return act(command, argv, keygen);
+}
+
+/* An action that is none. */
+int cli_audit(const struct cli_command *command, char **argv)
 {
 	struct iso_error err = {0};
-	for (size_t i = 0; argv[0] != NULL && i < ISO_COUNT(actions); i++) {
-		if (strcmp(actions[i].name, argv[0]) == 0)
-			return actions[i].run(argv + 1, &err) == 0 ? 0 : fail(&err);
-	}
+	if (argv[0] != NULL && strcmp(argv[0], "--help") == 0)
+		return cli_explain_command(command);
 	iso_error_set(&err, ISO_ERR_INVALID, 0,
 		      "read \"%s\": verify, show, keygen, checkpoint, rotate or export is needed",
 		      argv[0] != NULL ? argv[0] : "");
-	return fail(&err);
+	return cli_fail(&err);
 }

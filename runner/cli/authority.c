@@ -4,10 +4,8 @@
 #include "runner/authority/authority.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/base/file/fd.h"
 #include "runner/cli/cli.h"
 #include "runner/cli/signals.h"
-#include "runner/cli/words.h"
 
 static int serve(const char *policy, const char *socket, const char *state, struct iso_error *err)
 {
@@ -25,25 +23,33 @@ static int serve(const char *policy, const char *socket, const char *state, stru
 	return status;
 }
 
-int cli_authority(char **argv)
+struct authority_options {
+	const char *policy, *socket, *state;
+};
+
+#define OPTION(member) CLI_MEMBER(struct authority_options, member)
+
+const struct cli_option cli_authority_options[] = {
+	{"policy", CLI_TEXT, OPTION(policy), "FILE", "the policy by which it decides"},
+	{"socket", CLI_TEXT, OPTION(socket), "PATH", "the Unix socket to listen on"},
+	{"state", CLI_TEXT, OPTION(state), "DIR", "where tokens outlive this process"},
+	{0},
+};
+
+int cli_authority(const struct cli_command *command, char **argv)
 {
+	struct authority_options options = {NULL, NULL, NULL};
 	struct iso_error err = {0};
-	const char *policy = NULL, *socket = NULL, *state = NULL;
 	char **rest;
-	const struct cli_word words[] = {
-		{"policy", &policy, NULL},
-		{"socket", &socket, NULL},
-		{"state", &state, NULL},
-		{0},
-	};
-	if (cli_words_read(words, argv, &rest, &err) == 0) {
-		if (*rest != NULL || policy == NULL || socket == NULL)
-			iso_error_set(&err, ISO_ERR_INVALID, 0,
-				      "read the command line: isorun authority --policy FILE "
-				      "--socket PATH [--state DIR] is needed");
-		else if (serve(policy, socket, state, &err) == 0)
-			return 0;
-	}
-	cli_print_error(&err);
-	return CLI_EXIT_FAILED;
+	int status = cli_options_read_all(command->options, command->name, &options, argv, 0, &rest,
+					  &err);
+	if (status > 0)
+		return cli_explain_command(command);
+	if (status == 0 && (options.policy == NULL || options.socket == NULL))
+		status = iso_error_set(&err, ISO_ERR_INVALID, 0,
+				       "read the command line: isorun authority --policy FILE "
+				       "--socket PATH [--state DIR] is needed");
+	if (status < 0 || serve(options.policy, options.socket, options.state, &err) < 0)
+		return cli_fail(&err);
+	return 0;
 }

@@ -3,9 +3,25 @@
 #define ISORUN_CLI_CLI_H
 
 #include "runner/base/text/strv.h"
+#include "runner/cli/options.h"
 #include "runner/isorun.h"
 
-#define CLI_EXIT_FAILED 125 /* isorun could not or would not run it */
+#define CLI_EXIT_FAILED	       125 /* isorun could not or would not run it */
+#define CLI_ENOUGH_DESCRIPTORS 64  /* for one run; a soft limit below that is raised */
+
+/* One command: all that parsing, help, completions and the manual know of it. */
+struct cli_command {
+	const char *name;  /* "run"; "audit verify" for an action of a command */
+	const char *usage; /* what follows the name */
+	const char *summary;
+	const struct cli_option *options;
+	const char *operands; /* the words that can follow, "bash|zsh|fish"; or NULL: anything */
+	const char *notes;    /* for its help, or NULL */
+	int (*main)(const struct cli_command *command, char **argv); /* the exit code */
+};
+
+extern const struct cli_command cli_commands[];
+extern const size_t cli_command_count;
 
 /* What the options of `run` and `plan` amount to. */
 struct cli_run {
@@ -17,55 +33,53 @@ struct cli_run {
 	struct iso_strv passed;			/* owned; names given to --pass-env */
 	const char *receipt;			/* file name or "fd:N"; borrowed from argv */
 	const char *policy, *audit, *audit_key; /* file names, or NULL; borrowed from argv */
+	const char *rootfs, *seccomp, *network; /* as given, or NULL */
 	bool json, quiet, diff, no_diff, tty;
 	int stdin_fd; /* owned when above 2 */
-	bool stdin_inherited;
-	bool help;
 };
 
-/* One option: the table drives parsing, help and completions. */
-struct cli_option {
-	const char *name;     /* without the dashes */
-	const char *argument; /* its placeholder, or NULL for a flag */
-	const char *help;
-	int (*apply)(struct cli_run *run, const char *value, struct iso_error *err);
-};
+/* The rows of each command, which end with a nameless one. */
+extern const struct cli_option cli_run_options[], cli_exec_options[], cli_bash_options[],
+	cli_explain_options[], cli_authority_options[], cli_doctor_options[], cli_no_options[],
+	cli_audit_verify_options[], cli_audit_show_options[], cli_audit_checkpoint_options[],
+	cli_audit_rotate_options[], cli_audit_export_options[];
 
-extern const struct cli_option cli_run_options[];
-extern const size_t cli_run_option_count;
-
-/*
- * Read `argv` (NULL-terminated) up to the first word that is no option. On success `*ret_rest` is
- * what follows. Where the receipt goes is known even on failure, as far as options were readable.
- */
+/* As cli_options_read, with what follows from several options together. Where the receipt goes is
+ * known even on failure. */
 int cli_run_parse(struct cli_run *run, char **argv, char ***ret_rest, struct iso_error *err);
 void cli_run_init(struct cli_run *run);
 void cli_run_done(struct cli_run *run);
 
-/* One command by its name. */
-struct cli_command {
-	const char *name;
-	int (*main)(char **argv);
-};
+/* The commands: arguments follow the command's name. */
+int cli_run(const struct cli_command *command, char **argv);
+int cli_plan(const struct cli_command *command, char **argv);
+int cli_doctor(const struct cli_command *command, char **argv);
+int cli_completion(const struct cli_command *command, char **argv);
+int cli_gc(const struct cli_command *command, char **argv);
+int cli_exec(const struct cli_command *command, char **argv);
+int cli_bash(const struct cli_command *command, char **argv);
+int cli_explain(const struct cli_command *command, char **argv);
+int cli_authority(const struct cli_command *command, char **argv);
+int cli_audit(const struct cli_command *command, char **argv);
+int cli_audit_verify(const struct cli_command *command, char **argv);
+int cli_audit_show(const struct cli_command *command, char **argv);
+int cli_audit_checkpoint(const struct cli_command *command, char **argv);
+int cli_audit_rotate(const struct cli_command *command, char **argv);
+int cli_audit_export(const struct cli_command *command, char **argv);
+int cli_audit_keygen(const struct cli_command *command, char **argv);
+int cli_help(const struct cli_command *command, char **argv);
 
-extern const struct cli_command cli_commands[];
-extern const size_t cli_command_count;
+/* The command that the words name, and what follows its name in `*ret_rest`; NULL: there is none. */
+const struct cli_command *cli_find_command(char **words, char ***ret_rest);
 
-/* The commands: arguments follow the command's name; the result is the exit code. */
-int cli_run(char **argv);
-int cli_plan(char **argv);
-int cli_doctor(char **argv);
-int cli_completion(char **argv);
-int cli_gc(char **argv);
-int cli_exec(char **argv);
-int cli_bash(char **argv);
-int cli_explain(char **argv);
-int cli_authority(char **argv);
-int cli_audit(char **argv);
-int cli_help(char **argv);
+/* Explain a command; the exit code. */
+int cli_explain_command(const struct cli_command *command);
 
 /* "isorun: …" and, where there is one, the remedy on a second line, to standard error. */
 void cli_print_error(const struct iso_error *err);
+
+/* The same, and CLI_EXIT_FAILED. */
+int cli_fail(const struct iso_error *err);
 
 /* Write text and a newline to standard output; the exit code. */
 int cli_print_line(const char *text);

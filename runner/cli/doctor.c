@@ -35,21 +35,28 @@ static int print_findings(const char *json)
 	return fflush(stdout);
 }
 
-int cli_doctor(char **argv)
+struct doctor_options {
+	bool json;
+};
+
+const struct cli_option cli_doctor_options[] = {
+	{"json", CLI_FLAG, CLI_MEMBER(struct doctor_options, json), NULL, "print it as JSON"},
+	{0},
+};
+
+int cli_doctor(const struct cli_command *command, char **argv)
 {
+	struct doctor_options options = {false};
 	struct iso_error err = {0};
 	ISO_AUTO_FREE char *json = NULL;
-	bool usable = false, raw = argv[0] != NULL && strcmp(argv[0], "--json") == 0;
-	if (argv[0] != NULL && (!raw || argv[1] != NULL)) {
-		iso_error_set(&err, ISO_ERR_INVALID, 0, "read \"%s\": doctor takes only --json",
-			      raw ? argv[1] : argv[0]);
-		cli_print_error(&err);
-		return CLI_EXIT_FAILED;
-	}
-	if (iso_doctor(&json, &usable, &err) < 0) {
-		cli_print_error(&err);
-		return CLI_EXIT_FAILED;
-	}
-	int printed = raw ? cli_print_line(json) : print_findings(json);
+	bool usable = false;
+	char **rest;
+	int status = cli_options_read_all(command->options, command->name, &options, argv, 0, &rest,
+					  &err);
+	if (status > 0)
+		return cli_explain_command(command);
+	if (status < 0 || iso_doctor(&json, &usable, &err) < 0)
+		return cli_fail(&err);
+	int printed = options.json ? cli_print_line(json) : print_findings(json);
 	return printed == 0 && usable ? 0 : CLI_EXIT_FAILED;
 }

@@ -5,19 +5,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runner/base/cleanup.h"
+#include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
 #include "runner/base/text/json.h"
 #include "runner/base/text/parse.h"
 #include "runner/cli/cli.h"
 #include "runner/cli/signals.h"
-#include "runner/cli/words.h"
-#include "runner/engine/receipt.h"
+#include "runner/ledger/ledger.h"
 
 #define ARGUMENTS_MAX ((size_t)1 << 20)
 
@@ -25,14 +24,56 @@
 struct tool_call {
 	struct iso_session_options options;
 	const char *tool, *arguments, *call_id;
+	const char *timeout, *workdir; /* of bash */
 	bool list;
 };
 
-static int fail(const struct iso_error *err)
-{
-	cli_print_error(err);
-	return CLI_EXIT_FAILED;
-}
+#define CALL(member)	CLI_MEMBER(struct tool_call, member)
+#define SESSION(member) CLI_MEMBER(struct tool_call, options.member)
+
+#define SESSION_ROWS                                                                              \
+	{"policy", CLI_TEXT, SESSION(policy), "FILE", "the policy"},                              \
+		{"call-id", CLI_TEXT, CALL(call_id), "ID",                                        \
+		 "the same id and call again: the first receipt, nothing runs"},                  \
+		{"authority", CLI_TEXT, SESSION(authority), "ADDRESS",                            \
+		 "an external authority for host.bash: unix:PATH"},                               \
+		{"state", CLI_TEXT, SESSION(state_dir), "DIR",                                    \
+		 "where call ids and tokens outlive this process"},                               \
+		{"audit", CLI_TEXT, SESSION(audit), "FILE", "append the call to this audit log"}, \
+		{"audit-key", CLI_TEXT, SESSION(audit_key), "FILE",                               \
+		 "sign its line with this Ed25519 key"},                                          \
+		{"audit-no-sync", CLI_FLAG, SESSION(audit_no_sync), NULL,                         \
+		 "do not wait until the line is on disk"},                                        \
+	{                                                                                         \
+		"generation", CLI_TEXT, SESSION(generation), "NAME",                              \
+			"which incarnation of the worker this is"                                 \
+	}
+
+const struct cli_option cli_exec_options[] = {
+	SESSION_ROWS,
+	{"tool", CLI_TEXT, CALL(tool), "NAME", "the tool to call"},
+	{"args", CLI_TEXT, CALL(arguments), "JSON",
+	 "its arguments; @FILE or - (standard input) reads them"},
+	{"list", CLI_FLAG, CALL(list), NULL,
+	 "print the tools that the policy permits, with their schemas"},
+	{0},
+};
+
+const struct cli_option cli_bash_options[] = {
+	SESSION_ROWS,
+	{"timeout", CLI_TEXT, CALL(timeout), "DURATION",
+	 "until it is killed (default: what the policy says)"},
+	{"workdir", CLI_TEXT, CALL(workdir), "DIR", "where it starts (default: the workspace)"},
+	{0},
+};
+
+const struct cli_option cli_explain_options[] = {
+	{"policy", CLI_TEXT, SESSION(policy), "FILE", "the policy"},
+	{"tool", CLI_TEXT, CALL(tool), "NAME", "the tool"},
+	{"args", CLI_TEXT, CALL(arguments), "JSON",
+	 "its arguments; @FILE or - (standard input) reads them"},
+	{0},
+};
 
 /* Arguments may be long: "-" reads them from standard input, "@FILE" from a file. */
 static int read_arguments(struct tool_call *call, char **ret_text, struct iso_error *err)
@@ -58,15 +99,18 @@ static int read_arguments(struct tool_call *call, char **ret_text, struct iso_er
 /* A call that no session could take has a receipt all the same (RCPT-1). */
 static int refuse(const struct iso_error *reason)
 {
+	const struct iso_ledger_entry entry = {
+		.tool = "unknown",
+		.received_mono_ns = iso_clock_mono_ns(),
+	};
+	struct iso_ledger nowhere = {.has_log = false};
 	struct iso_error err = {0};
 	iso_result *result = NULL;
 	ISO_AUTO_FREE char *receipt = NULL;
 	cli_print_error(reason);
-	if (iso_result_new_refused(reason, &result, &err) == 0) {
-		result->tool = "unknown";
-		if (iso_result_receipt(result, &receipt, &err) == 0)
-			(void)cli_print_line(receipt); /* it prints its own message */
-	}
+	if (iso_result_new_refused(reason, &result, &err) == 0 &&
+	    iso_ledger_finish(&nowhere, &entry, result, &receipt, &err) == 0)
+		(void)cli_print_line(receipt); /* it prints its own message */
 	iso_result_free(result);
 	return CLI_EXIT_FAILED;
 }
@@ -82,62 +126,40 @@ static int call_tool(struct tool_call *call)
 	call->options.cancel_fd = cancel_fd;
 	if (cancel_fd < 0 || read_arguments(call, &read, &err) < 0 ||
 	    iso_session_new(&call->options, &session, &err) < 0)
-		return call->list ? fail(&err) : refuse(&err);
+		return call->list ? cli_fail(&err) : refuse(&err);
+	struct iso_tool_call tool_call;
+	iso_tool_call_init(&tool_call);
+	tool_call.tool = call->tool;
+	tool_call.arguments = call->arguments;
+	tool_call.call_id = call->call_id;
 	int status = call->list ? iso_session_tools(session, &receipt, &err)
-				: iso_session_call(session, call->tool, call->arguments,
-						   call->call_id, &receipt, &exit_code, &err);
+				: iso_session_call(session, &tool_call, &receipt, &exit_code, &err);
 	iso_session_free(session);
 	if (status < 0)
-		return fail(&err);
+		return cli_fail(&err);
 	if (cli_print_line(receipt) != 0)
 		return CLI_EXIT_FAILED;
 	return call->list ? 0 : exit_code;
 }
 
-#define SESSION_WORDS(options)                                                                \
-	{"policy", &(options).policy, NULL}, {"state", &(options).state_dir, NULL},           \
-		{"authority", &(options).authority, NULL}, {"audit", &(options).audit, NULL}, \
-		{"audit-key", &(options).audit_key, NULL},                                    \
-		{"audit-no-sync", NULL, &(options).audit_no_sync},                            \
-	{                                                                                     \
-		"generation", &(options).generation, NULL                                     \
-	}
-
-static int read_words(const struct cli_word *words, char **argv, size_t operands, char ***ret_rest,
-		      struct iso_error *err)
+static int missing(const char *option)
 {
-	if (cli_words_read(words, argv, ret_rest, err) < 0)
-		return -1;
-	size_t count = 0;
-	while ((*ret_rest)[count] != NULL)
-		count++;
-	if (count == operands)
-		return 0;
-	return count > operands ? iso_error_set(err, ISO_ERR_INVALID, 0,
-						"read \"%s\": nothing more is expected",
-						(*ret_rest)[operands])
-				: iso_error_set(err, ISO_ERR_INVALID, 0,
-						"read the command line: a word is missing");
+	struct iso_error err = {0};
+	iso_error_set(&err, ISO_ERR_INVALID, 0, "read the command line: --%s is missing", option);
+	return cli_fail(&err);
 }
 
-int cli_exec(char **argv)
+int cli_exec(const struct cli_command *command, char **argv)
 {
 	struct tool_call call = {0};
 	struct iso_error err = {0};
 	char **rest;
 	iso_session_options_init(&call.options);
-	const struct cli_word words[] = {
-		SESSION_WORDS(call.options),	 {"tool", &call.tool, NULL},
-		{"args", &call.arguments, NULL}, {"call-id", &call.call_id, NULL},
-		{"list", NULL, &call.list},	 {0},
-	};
-	if (read_words(words, argv, 0, &rest, &err) < 0)
-		return fail(&err);
-	if (call.tool == NULL && !call.list) {
-		iso_error_set(&err, ISO_ERR_INVALID, 0, "read the command line: --tool is missing");
-		return fail(&err);
-	}
-	return call_tool(&call);
+	int status =
+		cli_options_read_all(command->options, command->name, &call, argv, 0, &rest, &err);
+	if (status != 0)
+		return status > 0 ? cli_explain_command(command) : cli_fail(&err);
+	return call.tool == NULL && !call.list ? missing("tool") : call_tool(&call);
 }
 
 /* The arguments of host.bash from the command line's own options. */
@@ -160,29 +182,25 @@ static int print_bash_arguments(const char *command, const char *timeout, const 
 	return iso_json_end(&json, root, ret_json, err);
 }
 
-int cli_bash(char **argv)
+int cli_bash(const struct cli_command *command, char **argv)
 {
 	struct tool_call call = {.tool = "host.bash"};
 	struct iso_error err = {0};
-	const char *timeout = NULL, *workdir = NULL;
 	ISO_AUTO_FREE char *arguments = NULL;
 	char **rest;
 	iso_session_options_init(&call.options);
-	const struct cli_word words[] = {
-		SESSION_WORDS(call.options),
-		{"call-id", &call.call_id, NULL},
-		{"timeout", &timeout, NULL},
-		{"workdir", &workdir, NULL},
-		{0},
-	};
-	if (read_words(words, argv, 1, &rest, &err) < 0 ||
-	    print_bash_arguments(rest[0], timeout, workdir, &arguments, &err) < 0)
-		return fail(&err);
+	int status =
+		cli_options_read_all(command->options, command->name, &call, argv, 1, &rest, &err);
+	if (status > 0)
+		return cli_explain_command(command);
+	if (status < 0 ||
+	    print_bash_arguments(rest[0], call.timeout, call.workdir, &arguments, &err) < 0)
+		return cli_fail(&err);
 	call.arguments = arguments;
 	return call_tool(&call);
 }
 
-int cli_explain(char **argv)
+int cli_explain(const struct cli_command *command, char **argv)
 {
 	struct tool_call call = {0};
 	struct iso_error err = {0};
@@ -192,25 +210,21 @@ int cli_explain(char **argv)
 	bool allowed = false;
 	char **rest;
 	iso_session_options_init(&call.options);
-	const struct cli_word words[] = {
-		{"policy", &call.options.policy, NULL},
-		{"tool", &call.tool, NULL},
-		{"args", &call.arguments, NULL},
-		{0},
-	};
-	if (read_words(words, argv, 0, &rest, &err) < 0 || read_arguments(&call, &read, &err) < 0)
-		return fail(&err);
-	if (call.tool == NULL) {
-		iso_error_set(&err, ISO_ERR_INVALID, 0, "read the command line: --tool is missing");
-		return fail(&err);
-	}
-	int status = iso_session_new(&call.options, &session, &err);
+	int status =
+		cli_options_read_all(command->options, command->name, &call, argv, 0, &rest, &err);
+	if (status > 0)
+		return cli_explain_command(command);
+	if (status < 0 || read_arguments(&call, &read, &err) < 0)
+		return cli_fail(&err);
+	if (call.tool == NULL)
+		return missing("tool");
+	status = iso_session_new(&call.options, &session, &err);
 	if (status == 0)
 		status = iso_session_explain(session, call.tool, call.arguments, &text, &allowed,
 					     &err);
 	iso_session_free(session);
 	if (status < 0)
-		return fail(&err);
+		return cli_fail(&err);
 	if (fputs(text, stdout) < 0 || fflush(stdout) != 0)
 		return CLI_EXIT_FAILED;
 	return allowed ? 0 : CLI_EXIT_FAILED;

@@ -2,24 +2,20 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "runner/base/error.h"
 #include "runner/cli/cli.h"
 
-int cli_gc(char **argv)
+int cli_gc(const struct cli_command *command, char **argv)
 {
 	struct iso_error err = {0};
 	uint64_t removed = 0;
-	if (argv[0] != NULL) {
-		iso_error_set(&err, ISO_ERR_INVALID, 0, "read \"%s\": gc takes no arguments",
-			      argv[0]);
-		cli_print_error(&err);
-		return CLI_EXIT_FAILED;
-	}
-	int status = iso_gc(&removed, &err);
+	char **rest;
+	int status =
+		cli_options_read_all(command->options, command->name, NULL, argv, 0, &rest, &err);
+	if (status > 0)
+		return cli_explain_command(command);
+	if (status == 0)
+		status = iso_gc(&removed, &err);
 	if (removed > 0)
 		fprintf(stderr, "isorun: removed what %" PRIu64 " killed runs had left\n", removed);
-	if (status == 0)
-		return 0;
-	cli_print_error(&err);
-	return CLI_EXIT_FAILED;
+	return status < 0 ? cli_fail(&err) : 0;
 }

@@ -1,130 +1,204 @@
-/* Reading the options of `run` and `plan` by their table (runner/cli/option_table.c). */
-#include <stdlib.h>
+/* "--name value", "--name=value" and "--flag". */
+#include "runner/cli/options.h"
+
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "runner/base/array.h"
 #include "runner/base/error.h"
-#include "runner/base/file/fd.h"
-#include "runner/cli/cli.h"
+#include "runner/base/text/parse.h"
 
-static const struct cli_option *find_option(const char *name, size_t length)
+#define LARGEST_ID (UINT32_MAX - 1)
+
+int cli_refuse(struct iso_error *err, const char *option, const char *value, const char *rule)
 {
-	for (size_t i = 0; i < cli_run_option_count; i++) {
-		if (strlen(cli_run_options[i].name) == length &&
-		    strncmp(cli_run_options[i].name, name, length) == 0)
-			return &cli_run_options[i];
+	return iso_error_set(err, ISO_ERR_INVALID, 0, "read option --%s \"%s\": %s", option, value,
+			     rule);
+}
+
+static int read_count(const char *value, uint64_t *ret)
+{
+	return iso_parse_u64_range(value, 1, INT64_MAX, ret);
+}
+
+static int read_id(const char *value, uint64_t *ret)
+{
+	return iso_parse_u64_range(value, 0, LARGEST_ID, ret);
+}
+
+static int read_duration_or_0(const char *value, uint64_t *ret)
+{
+	if (strcmp(value, "0") != 0)
+		return iso_parse_duration(value, ret);
+	*ret = 0;
+	return 0;
+}
+
+static const struct {
+	int (*read)(const char *value, uint64_t *ret);
+	const char *rule;
+} numbers[] = {
+	[CLI_SIZE] = {iso_parse_size,
+		      "a positive whole number with an optional K, M or G is needed"},
+	[CLI_COUNT] = {read_count, "a positive whole number is needed"},
+	[CLI_ID] = {read_id, "a number from 0 to 4294967294 is needed"},
+	[CLI_DURATION] = {iso_parse_duration,
+			  "a positive duration such as 90, 1.5s, 200ms, 10m or 1h is needed"},
+	[CLI_DURATION_OR_0] = {read_duration_or_0, "a duration such as 5s, or 0, is needed"},
+	[CLI_CPUS] = {iso_parse_cpus, "a number such as 2 or 0.5 is needed"},
+};
+
+static int read_number(const struct cli_option *option, void *member, const char *value,
+		       struct iso_error *err)
+{
+	uint64_t number;
+	if (numbers[option->kind].read(value, &number) < 0)
+		return cli_refuse(err, option->name, value, numbers[option->kind].rule);
+	memcpy(member, &number, sizeof(number));
+	return 0;
+}
+
+static int read_choice(const struct cli_option *option, void *member, const char *value,
+		       struct iso_error *err)
+{
+	char rule[128] = "";
+	size_t length = 0;
+	for (const struct cli_choice *choice = option->choices; choice->word != NULL; choice++) {
+		if (strcmp(choice->word, value) == 0) {
+			int number = choice->value;
+			bool flag = number != 0;
+			if (option->size == sizeof(flag))
+				memcpy(member, &flag, sizeof(flag));
+			else
+				memcpy(member, &number, sizeof(number));
+			return 0;
+		}
+		int more = snprintf(rule + length, sizeof(rule) - length, "%s%s",
+				    length > 0 ? " or " : "", choice->word);
+		if (more > 0 && length + (size_t)more < sizeof(rule))
+			length += (size_t)more;
+	}
+	snprintf(rule + length, sizeof(rule) - length, " is needed");
+	return cli_refuse(err, option->name, value, rule);
+}
+
+static int apply(const struct cli_option *option, void *target, const char *value,
+		 struct iso_error *err)
+{
+	char *member = (char *)target + option->offset;
+	switch (option->kind) {
+	case CLI_CALL:
+		return option->apply(target, value, err);
+	case CLI_FLAG:
+		memcpy(member, &(bool){true}, sizeof(bool));
+		return 0;
+	case CLI_TEXT:
+		memcpy(member, &value, sizeof(value));
+		return 0;
+	case CLI_CHOICE:
+		return read_choice(option, member, value, err);
+	default:
+		return read_number(option, member, value, err);
+	}
+}
+
+static const struct cli_option *find(const struct cli_option *options, const char *name,
+				     size_t length)
+{
+	for (; options->name != NULL; options++) {
+		if (strlen(options->name) == length && strncmp(options->name, name, length) == 0)
+			return options;
 	}
 	return NULL;
 }
 
-/* Apply the option at `argv`; returns how many words it took, or -1. */
-static int parse_option(struct cli_run *run, char **argv, struct iso_error *err)
+/* Where the reading stands. */
+struct reading {
+	const struct cli_option *options;
+	const char *command;
+	void *target;
+	bool help;
+};
+
+/* Apply the option at `argv`, and say how many words it took. */
+static int read_option(struct reading *reading, char **argv, int *ret_words, struct iso_error *err)
 {
 	const char *name = strncmp(argv[0], "--", 2) == 0 ? argv[0] + 2 : "";
 	size_t length = strcspn(name, "=");
-	const struct cli_option *option = find_option(name, length);
+	const char *value = name[length] == '=' ? name + length + 1 : NULL;
+	static const struct cli_option help = {.name = "help"};
+	const struct cli_option *option = length == strlen("help") && strncmp(name, "help", 4) == 0
+						  ? &help
+						  : find(reading->options, name, length);
+	*ret_words = 1;
 	if (option == NULL) {
 		iso_error_set(err, ISO_ERR_INVALID, 0,
 			      "read option \"%s\": there is no such option", argv[0]);
 		return iso_error_hint(
-			err, "isorun help run lists the options; the command goes after --");
+			err, "isorun help %s lists the options%s", reading->command,
+			strcmp(reading->command, "run") == 0 ? "; the command goes after --" : "");
 	}
-	const char *value = name[length] == '=' ? name + length + 1 : NULL;
-	if (option->argument == NULL) {
-		if (value != NULL)
-			return iso_error_set(err, ISO_ERR_INVALID, 0,
-					     "read option --%s \"%s\": it takes no value",
-					     option->name, value);
-		return option->apply(run, NULL, err) < 0 ? -1 : 1;
-	}
-	int words = 1;
-	if (value == NULL) {
-		value = argv[1];
-		words = 2;
-	}
-	if (value == NULL)
+	if (option->argument == NULL && value != NULL)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "read option --%s: its value %s is missing", option->name,
-				     option->argument);
-	return option->apply(run, value, err) < 0 ? -1 : words;
-}
-
-/* After a refused option, where the receipt should go is still worth knowing. */
-static void find_receipt(struct cli_run *run, char **argv)
-{
-	static const char name[] = "--receipt";
-	for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++) {
-		if (strcmp(*argv, "--json") == 0)
-			run->json = true;
-		else if (strcmp(*argv, name) == 0 && argv[1] != NULL)
-			run->receipt = argv[1];
-		else if (strncmp(*argv, name, strlen(name)) == 0 && (*argv)[strlen(name)] == '=')
-			run->receipt = *argv + strlen(name) + 1;
-	}
-}
-
-/* Which terminal it is, the payload must know; only a plain name is taken from outside. */
-static int add_term(struct cli_run *run, struct iso_error *err)
-{
-	const char *term = getenv("TERM");
-	if (term == NULL || *term == '\0' || iso_strv_find_variable(&run->env, "TERM") != NULL)
+				     "read option --%s \"%s\": it takes no value", option->name,
+				     value);
+	if (option == &help) {
+		reading->help = true;
 		return 0;
-	for (const char *at = term; *at != '\0'; at++) {
-		if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+._",
-			   *at) == NULL)
-			return 0;
 	}
-	return iso_strv_addf(&run->env, "TERM=%s", term) < 0 ? iso_error_nomem(err) : 0;
+	if (option->argument != NULL && value == NULL) {
+		value = argv[1];
+		if (value == NULL)
+			return iso_error_set(err, ISO_ERR_INVALID, 0,
+					     "read option --%s: its value %s is missing",
+					     option->name, option->argument);
+		*ret_words = 2;
+	}
+	return apply(option, reading->target, value, err);
 }
 
-int cli_run_parse(struct cli_run *run, char **argv, char ***ret_rest, struct iso_error *err)
+int cli_options_read(const struct cli_option *options, const char *command, void *target,
+		     char **argv, char ***ret_rest, struct iso_error *err)
 {
-	while (*argv != NULL && (*argv)[0] == '-' && (*argv)[1] != '\0') {
-		if (strcmp(*argv, "--") == 0) {
-			argv++;
-			break;
-		}
-		int words = parse_option(run, argv, err);
-		if (words < 0) {
-			find_receipt(run, argv);
-			return -1;
+	struct reading reading = {options, command, target, false};
+	struct iso_error first = {0};
+	int status = 0;
+	while (*argv != NULL && strcmp(*argv, "--") != 0) {
+		bool is_option = (*argv)[0] == '-' && (*argv)[1] != '\0';
+		if (!is_option && status == 0)
+			break; /* the command begins */
+		struct iso_error wrong = {0};
+		int words = 1;
+		if (is_option && read_option(&reading, argv, &words, &wrong) < 0 && status == 0) {
+			status = -1;
+			first = wrong;
 		}
 		argv += words;
 	}
-	if (run->tty && run->json)
-		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "read options --tty and --json: they exclude each other");
-	if (run->tty && add_term(run, err) < 0)
+	if (status < 0) {
+		*err = first;
 		return -1;
-	if (run->diff && run->no_diff)
+	}
+	*ret_rest = *argv != NULL && strcmp(*argv, "--") == 0 ? argv + 1 : argv;
+	return reading.help ? 1 : 0;
+}
+
+int cli_options_read_all(const struct cli_option *options, const char *command, void *target,
+			 char **argv, size_t operands, char ***ret_rest, struct iso_error *err)
+{
+	int status = cli_options_read(options, command, target, argv, ret_rest, err);
+	if (status != 0)
+		return status;
+	size_t count = 0;
+	while ((*ret_rest)[count] != NULL)
+		count++;
+	if (count > operands)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "read options --diff and --no-diff: they exclude each other");
-	if (run->audit_key != NULL && run->audit == NULL)
-		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "read option --audit-key: it goes with --audit");
-	if (run->request.capabilities != 0 && run->policy == NULL)
-		return iso_error_set(err, ISO_ERR_DENIED, 0,
-				     "read option --cap: Required permission is disabled: "
-				     "PRIVILEGED, which only a policy grants");
-	run->request.diff = run->diff || (run->request.capture && !run->no_diff);
-	run->request.env = (const char *const *)run->env.items;
-	run->request.argv = (const char *const *)argv;
-	*ret_rest = argv;
+				     "read \"%s\": nothing more is expected",
+				     (*ret_rest)[operands]);
+	if (count < operands) {
+		iso_error_set(err, ISO_ERR_INVALID, 0, "read the command line: a word is missing");
+		return iso_error_hint(err, "isorun help %s says which", command);
+	}
 	return 0;
-}
-
-void cli_run_init(struct cli_run *run)
-{
-	*run = (struct cli_run){.stdin_fd = -1};
-	iso_request_init(&run->request);
-}
-
-void cli_run_done(struct cli_run *run)
-{
-	if (run->stdin_fd > STDERR_FILENO)
-		iso_fd_close(run->stdin_fd);
-	free(run->mounts);
-	iso_strv_done(&run->env);
-	iso_strv_done(&run->strings);
-	iso_strv_done(&run->passed);
 }

@@ -3,13 +3,13 @@
 #define ISORUN_CLI_POLICY_H
 
 #include "runner/cli/cli.h"
+#include "runner/grant/narrow.h"
 #include "runner/grant/policy_load.h"
 
 struct cli_policy {
 	struct iso_loaded_policy loaded;
 	struct iso_policy_request storage;
-	struct iso_mount *mounts; /* owned; those of the policy and those of the options */
-	struct iso_strv env;	  /* owned; the same */
+	struct iso_narrowed narrowed;
 };
 
 /*

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
-#include <linux/mount.h>
-#include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -27,7 +25,6 @@
 #include "sandbox/host.h"
 #include "sandbox/launch/idmap.h"
 #include "sandbox/launch/launch.h"
-
 
 /* mount(2) flags; <sys/mount.h> clashes with <linux/mount.h>. */
 #define MOUNT_REC     0x4000UL
@@ -55,10 +52,11 @@ static void say_error(struct finding *finding, const struct iso_error *err)
 
 static void check_kernel(struct finding *finding)
 {
+	char text[ISO_ERRNO_TEXT_SIZE];
 	struct utsname name;
 	finding->needed = false; /* what matters is checked itself */
 	if (uname(&name) < 0)
-		say(finding, false, strerror(errno), NULL);
+		say(finding, false, iso_errno_text(errno, text), NULL);
 	else
 		say(finding, true, name.release, NULL);
 }
@@ -149,11 +147,13 @@ static void check_system_calls(struct finding *finding)
 static void check_memfd(struct finding *finding)
 {
 	struct iso_error err = {0};
-	ISO_AUTO_CLOSE int fd = iso_launch_open_init(&err);
-	if (fd < 0)
+	struct iso_launcher launcher;
+	if (iso_launcher_init(&launcher, &err) < 0) {
 		say_error(finding, &err);
-	else
-		say(finding, true, "an executable memfd can be made", NULL);
+		return;
+	}
+	iso_launcher_done(&launcher);
+	say(finding, true, "an executable memfd can be made", NULL);
 }
 
 static void check_identity(struct finding *finding)
@@ -206,6 +206,7 @@ static const char *user_namespace_remedy(void)
 
 static void check_user_namespaces(struct finding *finding)
 {
+	char text[ISO_ERRNO_TEXT_SIZE];
 	pid_t pid = fork();
 	if (pid == 0)
 		_exit(unshare(CLONE_NEWUSER) == 0 ? 0 : errno);
@@ -213,7 +214,8 @@ static void check_user_namespaces(struct finding *finding)
 	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
 		say(finding, false, "could not try", NULL);
 	else if (WEXITSTATUS(status) != 0)
-		say(finding, false, strerror(WEXITSTATUS(status)), user_namespace_remedy());
+		say(finding, false, iso_errno_text(WEXITSTATUS(status), text),
+		    user_namespace_remedy());
 	else
 		say(finding, true, "can be made", NULL);
 }
@@ -235,9 +237,10 @@ static void check_cgroups(struct finding *finding)
 
 static void check_seccomp(struct finding *finding)
 {
+	char text[ISO_ERRNO_TEXT_SIZE];
 	uint32_t action = SECCOMP_RET_KILL_PROCESS;
 	bool ok = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
-	say(finding, ok, ok ? "filters are available" : strerror(errno),
+	say(finding, ok, ok ? "filters are available" : iso_errno_text(errno, text),
 	    "use a kernel with CONFIG_SECCOMP_FILTER");
 }
 
@@ -250,7 +253,8 @@ static void check_idmap(struct finding *finding)
 		return;
 	}
 	ISO_AUTO_CLOSE int fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct iso_idmap_cache idmaps = {0};
+	struct iso_idmap_cache idmaps;
+	iso_idmap_cache_init(&idmaps);
 	bool ok = fd >= 0 && iso_idmap_can_bind(fd, &idmaps);
 	iso_idmap_cache_done(&idmaps);
 	say(finding, ok,
@@ -261,11 +265,12 @@ static void check_idmap(struct finding *finding)
 
 static void check_landlock(struct finding *finding)
 {
+	char text[ISO_ERRNO_TEXT_SIZE];
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	char detail[64];
 	finding->needed = false;
 	if (abi < 0) {
-		say(finding, false, strerror(errno),
+		say(finding, false, iso_errno_text(errno, text),
 		    "boot with landlock in the kernel's lsm= list");
 		return;
 	}

@@ -2,13 +2,13 @@
 #include "runner/engine/receipt.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "runner/base/text/base64.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
+#include "runner/base/text/base64.h"
 #include "runner/base/text/json.h"
+#include "runner/base/text/strv.h"
 #include "runner/base/text/utf8.h"
 #include "sandbox/filter/capabilities.h"
 
@@ -31,14 +31,6 @@ static const char *const status_names[] = {
 const char *iso_status_name(enum iso_status status)
 {
 	return status_names[status];
-}
-
-static void add_known(struct iso_json *json, cJSON *object, const char *name, uint64_t value)
-{
-	if (value == ISO_UNKNOWN || value == ISO_UNLIMITED)
-		iso_json_add_null(json, object, name);
-	else
-		iso_json_add_u64(json, object, name, value);
 }
 
 static void add_base64(struct iso_json *json, cJSON *object, const uint8_t *data, size_t size)
@@ -108,12 +100,12 @@ static void add_audit(struct iso_json *json, cJSON *root, const struct iso_resul
 static void add_usage(struct iso_json *json, cJSON *root, const struct iso_result *result)
 {
 	cJSON *usage = iso_json_add_object(json, root, "usage");
-	add_known(json, usage, "cpu_user_us", result->usage.cpu_user_us);
-	add_known(json, usage, "cpu_system_us", result->usage.cpu_system_us);
-	add_known(json, usage, "memory_peak_bytes", result->usage.memory_peak_bytes);
-	add_known(json, usage, "pids_peak", result->usage.pids_peak_count);
-	add_known(json, usage, "oom_kills", result->usage.oom_kills);
-	add_known(json, usage, "pids_limit_hits", result->usage.pids_limit_hits);
+	iso_json_add_limit(json, usage, "cpu_user_us", result->usage.cpu_user_us);
+	iso_json_add_limit(json, usage, "cpu_system_us", result->usage.cpu_system_us);
+	iso_json_add_limit(json, usage, "memory_peak_bytes", result->usage.memory_peak_bytes);
+	iso_json_add_limit(json, usage, "pids_peak", result->usage.pids_peak_count);
+	iso_json_add_limit(json, usage, "oom_kills", result->usage.oom_kills);
+	iso_json_add_limit(json, usage, "pids_limit_hits", result->usage.pids_limit_hits);
 	iso_json_add_u64(json, usage, "survivors_killed", result->survivors_killed);
 }
 
@@ -121,24 +113,23 @@ static void add_limit(struct iso_json *json, cJSON *limits, const char *name, ui
 		      uint64_t effective)
 {
 	cJSON *limit = iso_json_add_object(json, limits, name);
-	add_known(json, limit, "requested", requested);
-	add_known(json, limit, "effective", effective);
+	iso_json_add_limit(json, limit, "requested", requested);
+	iso_json_add_limit(json, limit, "effective", effective);
 }
 
 static void add_limits(struct iso_json *json, cJSON *root, const struct iso_result *result)
 {
 	const struct iso_limits *requested = &result->requested;
+	const struct iso_command_limits *each = &result->command_limits;
 	cJSON *limits = iso_json_add_object(json, root, "limits");
 	add_limit(json, limits, "memory_bytes", requested->memory_max_bytes,
 		  result->memory_effective_bytes);
 	add_limit(json, limits, "pids", requested->pids_max_count, result->pids_effective_count);
 	add_limit(json, limits, "cpu_millis", requested->cpu_max_millis,
 		  result->cpu_effective_millis);
-	add_limit(json, limits, "wall_ms", requested->wall_limit_ms, requested->wall_limit_ms);
-	add_limit(json, limits, "nofile", requested->nofile_soft_count,
-		  requested->nofile_soft_count);
-	add_limit(json, limits, "fsize_bytes", requested->fsize_max_bytes,
-		  requested->fsize_max_bytes);
+	add_limit(json, limits, "wall_ms", each->wall_ms, each->wall_ms);
+	add_limit(json, limits, "nofile", each->nofile_soft_count, each->nofile_soft_count);
+	add_limit(json, limits, "fsize_bytes", each->fsize_max_bytes, each->fsize_max_bytes);
 }
 
 static void add_isolation(struct iso_json *json, cJSON *root, const struct iso_result *result)
@@ -168,13 +159,14 @@ static void add_error(struct iso_json *json, cJSON *root, const struct iso_outco
 		iso_json_add_null(json, root, "hint");
 		return;
 	}
-	const uint8_t *message = (const uint8_t *)outcome->error.message;
-	size_t length = strlen(outcome->error.message);
+	ISO_AUTO_FREE char *sentence =
+		iso_strf("%s: %s", iso_class_name(outcome->error_class), outcome->error.message);
+	size_t length = sentence != NULL ? strlen(sentence) : 0;
 	if (length > ERROR_TEXT_MAX)
-		length = iso_utf8_trim_end(message, ERROR_TEXT_MAX);
-	ISO_AUTO_FREE char *text = iso_utf8_replace(message, length);
-	if (text == NULL)
-		json->failed = true;
+		length = iso_utf8_trim_end((const uint8_t *)sentence, ERROR_TEXT_MAX);
+	ISO_AUTO_FREE char *text =
+		sentence != NULL ? iso_utf8_replace((const uint8_t *)sentence, length) : NULL;
+	json->failed |= text == NULL;
 	iso_json_add_text(json, root, "error", text);
 	iso_json_add_text(json, root, "hint",
 			  outcome->error.hint[0] != '\0' ? outcome->error.hint : NULL);

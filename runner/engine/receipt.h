@@ -6,8 +6,8 @@
 #include "runner/base/random.h"
 #include "runner/workspace/diff.h"
 #include "sandbox/cgroup/cgroup.h"
-#include "sandbox/watch/classify.h"
 #include "sandbox/plan.h"
+#include "sandbox/watch/classify.h"
 
 /* One captured stream, finished. */
 struct iso_captured {
@@ -45,6 +45,7 @@ struct iso_result {
 	struct iso_cgroup_usage usage;
 	uint64_t survivors_killed;
 	struct iso_limits requested;
+	struct iso_command_limits command_limits;
 	uint64_t memory_effective_bytes, pids_effective_count, cpu_effective_millis;
 	enum iso_cgroup_mode cgroup_mode;
 	struct iso_identity identity;
@@ -61,11 +62,7 @@ struct iso_result {
 /* An empty result with a fresh id, started now. Errors: ISO_ERR_SYSTEM, ISO_ERR_NOMEM. */
 int iso_result_new(struct iso_result **ret_result, struct iso_error *err);
 
-/* Append the result to an audit log; that it could not be is in the receipt (AUD-4). */
-struct iso_audit_log;
-void iso_result_record(iso_result *result, struct iso_audit_log *log);
-
-/* As iso_result_receipt of runner/isorun.h. */
+/* As iso_result_receipt of runner/isorun.h. Requests get theirs from the desk (runner/ledger). */
 int iso_receipt_print(const struct iso_result *result, char **ret_json, struct iso_error *err);
 
 #endif

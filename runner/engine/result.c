@@ -7,8 +7,8 @@
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/random.h"
-#include "runner/isorun.h"
 #include "runner/engine/receipt.h"
+#include "runner/isorun.h"
 
 int iso_result_new(struct iso_result **ret_result, struct iso_error *err)
 {
@@ -49,6 +49,11 @@ int iso_result_exit_code(const iso_result *result)
 const struct iso_error *iso_result_error(const iso_result *result)
 {
 	return result->outcome.error.code != ISO_OK ? &result->outcome.error : NULL;
+}
+
+enum iso_class iso_result_class(const iso_result *result)
+{
+	return result->outcome.error_class;
 }
 
 int iso_result_receipt(const iso_result *result, char **ret_json, struct iso_error *err)

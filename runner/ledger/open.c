@@ -1,8 +1,9 @@
 /* Neither file may lie where a payload could write it: it would record what it likes (POL-1). */
-#include "runner/ledger/open.h"
+#include "runner/ledger/key.h"
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
+#include "runner/ledger/ledger.h"
 #include "runner/workspace/named_path.h"
 #include "runner/workspace/operator_file.h"
 
@@ -31,17 +32,21 @@ static int check_log_place(const char *path, const char *workspace, struct iso_e
 	return iso_operator_file_check_place(path, named.path, "the audit log", workspace, err);
 }
 
-int iso_audit_open(const char *path, const char *key_path, const char *workspace, bool sync,
-		   struct iso_audit_log *ret_log, struct iso_error *err)
+static int open_log(const struct iso_ledger_options *options, struct iso_audit_log *ret_log,
+		    struct iso_error *err)
 {
+	const char *path = options->log_path, *workspace = options->workspace;
+	bool sync = !options->no_sync;
 	struct iso_audit_key key;
-	if (key_path != NULL && iso_audit_key_load(key_path, workspace, true, &key, err) < 0)
+	if (options->key_path != NULL &&
+	    iso_audit_key_load(options->key_path, workspace, true, &key, err) < 0)
 		return -1;
 	/* Not even created through a link there; where it lies is known once it is open. */
 	if (workspace != NULL &&
 	    iso_operator_file_check_place(path, path, "the audit log", workspace, err) < 0)
 		return -1;
-	if (iso_audit_log_open(path, key_path != NULL ? &key : NULL, sync, ret_log, err) < 0)
+	if (iso_audit_log_open(path, options->key_path != NULL ? &key : NULL, sync, ret_log, err) <
+	    0)
 		return -1;
 	if (workspace != NULL && check_log_place(path, workspace, err) < 0) {
 		iso_audit_log_close(ret_log);
@@ -50,13 +55,32 @@ int iso_audit_open(const char *path, const char *key_path, const char *workspace
 	return 0;
 }
 
-int iso_audit_require(struct iso_audit_log *log, struct iso_error *err)
+int iso_ledger_open(const struct iso_ledger_options *options, struct iso_ledger *ret_ledger,
+		    struct iso_error *err)
+{
+	ret_ledger->has_log = false;
+	if (options->log_path == NULL)
+		return 0;
+	if (open_log(options, &ret_ledger->log, err) < 0)
+		return -1;
+	ret_ledger->has_log = true;
+	return 0;
+}
+
+void iso_ledger_close(struct iso_ledger *ledger)
+{
+	if (ledger->has_log)
+		iso_audit_log_close(&ledger->log);
+	ledger->has_log = false;
+}
+
+int iso_ledger_require(struct iso_ledger *ledger, struct iso_error *err)
 {
 	struct iso_error reason = {0};
-	if (log != NULL && iso_audit_log_reserve(log, &reason) == 0)
+	if (ledger->has_log && iso_audit_log_reserve(&ledger->log, &reason) == 0)
 		return 0;
 	return iso_error_set(
 		err, ISO_ERR_DENIED, 0,
 		"Audit is required and cannot be recorded; nothing was executed: %.300s",
-		log != NULL ? reason.message : "no --audit FILE is given");
+		ledger->has_log ? reason.message : "no --audit FILE is given");
 }

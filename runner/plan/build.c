@@ -5,82 +5,45 @@
 #include "runner/plan/build.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
-#include "runner/base/text/json_read.h"
 #include "runner/base/file/path.h"
-#include "runner/plan/places.h"
+#include "runner/base/text/json_read.h"
+#include "runner/plan/defaults.h"
 #include "runner/workspace/operator_file.h"
 
-#define MIB		     (UINT64_C(1) << 20)
-#define GIB		     (UINT64_C(1) << 30)
-#define MOST_DEFAULT_MEMORY  (2 * GIB)
-#define SMALLEST_MEMORY	     MIB
+#define SMALLEST_MEMORY	     (UINT64_C(1) << 20)
 #define LARGEST_PIDS	     4000000 /* beyond the kernel's PID_MAX_LIMIT */
-#define DEFAULT_GRACE_MS     2000
-#define DEFAULT_NOFILE_SOFT  1024
-#define DEFAULT_INNER_ID     1000
 #define LANDLOCK_WITH_RENAME 2
-#define DEFAULT_ROWS	     24
-#define DEFAULT_COLUMNS	     80
 #define HOSTNAME_MAX	     64
 #define ID_MAX		     (UINT32_MAX - 1)
 
-static int build_command(const struct iso_request *request, struct iso_plan *plan,
-			 struct iso_error *err)
+static int build_argv(const struct iso_request *request, struct iso_command *command,
+		      struct iso_error *err)
 {
 	if (request->argv == NULL || request->argv[0] == NULL)
 		return iso_error_set(err, ISO_ERR_INVALID, 0, "read the command: none is given");
 	if (request->argv[0][strspn(request->argv[0], " \t\r\n")] == '\0')
 		return iso_error_set(err, ISO_ERR_INVALID, 0, "read the command: it is blank");
 	for (const char *const *item = request->argv; *item != NULL; item++) {
-		if (iso_strv_add(&plan->argv, *item) < 0)
+		if (iso_strv_add(&command->argv, *item) < 0)
 			return iso_error_nomem(err);
 	}
 	return 0;
 }
 
-static int build_workspace(const struct iso_request *request, struct iso_named_path *workspace,
-			   struct iso_plan *plan, struct iso_error *err)
-{
-	const char *path = request->workspace != NULL ? request->workspace : ".";
-	if (*path == '\0')
-		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "open the workspace: its name is empty");
-	if (iso_named_path_open(path, "the workspace", workspace, err) < 0)
-		return -1;
-	if (!S_ISDIR(workspace->mode))
-		return iso_error_set(err, ISO_ERR_INVALID, ENOTDIR, "open the workspace \"%s\"",
-				     path);
-	if (iso_place_refuses_workspace(workspace->path)) {
-		iso_error_set(err, ISO_ERR_INVALID, 0,
-			      "use \"%s\" as workspace: the sandbox has a place of its own there",
-			      workspace->path);
-		return iso_error_hint(err, "choose a directory below it (--workspace DIR)");
-	}
-	plan->workspace = strdup(workspace->path);
-	plan->workspace_read_only = request->workspace_read_only;
-	plan->workspace_dev = workspace->dev;
-	plan->workspace_ino = workspace->ino;
-	return plan->workspace == NULL ? iso_error_nomem(err) : 0;
-}
-
 /* Where the command may start: the workspace and what the caller bound at its own path. */
-static bool is_allowed_workdir(const struct iso_plan *plan, const char *path)
+static bool is_allowed_workdir(const struct iso_world *world, const char *path)
 {
-	for (size_t i = 0; i < plan->fsop_count; i++) {
-		const struct iso_fsop *op = &plan->fsops[i];
+	for (size_t i = 0; i < world->fsop_count; i++) {
+		const struct iso_fsop *op = &world->fsops[i];
 		if (op->by_caller && strcmp(op->source, op->target) == 0 &&
 		    iso_path_is_beneath(path, op->target))
 			return true;
@@ -88,12 +51,12 @@ static bool is_allowed_workdir(const struct iso_plan *plan, const char *path)
 	return false;
 }
 
-static int build_workdir(const struct iso_request *request, struct iso_plan *plan,
-			 struct iso_error *err)
+static int build_workdir(const struct iso_request *request, const struct iso_world *world,
+			 struct iso_command *command, struct iso_error *err)
 {
 	if (request->workdir == NULL) {
-		plan->workdir = strdup(plan->workspace);
-		return plan->workdir == NULL ? iso_error_nomem(err) : 0;
+		command->workdir = strdup(world->workspace);
+		return command->workdir == NULL ? iso_error_nomem(err) : 0;
 	}
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path workdir = {.fd = -1};
 	if (*request->workdir == '\0')
@@ -104,12 +67,12 @@ static int build_workdir(const struct iso_request *request, struct iso_plan *pla
 	if (!S_ISDIR(workdir.mode))
 		return iso_error_set(err, ISO_ERR_INVALID, ENOTDIR,
 				     "open the working directory \"%s\"", request->workdir);
-	if (!is_allowed_workdir(plan, workdir.path))
+	if (!is_allowed_workdir(world, workdir.path))
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "use \"%s\" as working directory: it is outside the workspace "
 				     "\"%s\"",
-				     workdir.path, plan->workspace);
-	plan->workdir = ISO_TAKE_PTR(workdir.path);
+				     workdir.path, world->workspace);
+	command->workdir = ISO_TAKE_PTR(workdir.path);
 	iso_fd_close(workdir.fd);
 	return 0;
 }
@@ -125,24 +88,14 @@ static int refuse_limit(const char *name, uint64_t value, const char *rule, stru
 			     rule);
 }
 
-uint64_t iso_default_memory(uint64_t machine_bytes)
-{
-	return machine_bytes / 2 < MOST_DEFAULT_MEMORY ? machine_bytes / 2 : MOST_DEFAULT_MEMORY;
-}
-
-static int build_limits(const struct iso_request *request, const struct iso_host *host,
-			struct iso_limits *limits, struct iso_error *err)
+static int build_world_limits(const struct iso_request *request, const struct iso_host *host,
+			      struct iso_limits *limits, struct iso_error *err)
 {
 	*limits = (struct iso_limits){
 		.memory_max_bytes =
 			value_or(request->memory_max_bytes, iso_default_memory(host->memory_bytes)),
 		.pids_max_count = value_or(request->pids_max_count, ISO_DEFAULT_PIDS),
 		.cpu_max_millis = value_or(request->cpu_max_millis, ISO_UNLIMITED),
-		.wall_limit_ms = value_or(request->wall_limit_ms, ISO_UNLIMITED),
-		.grace_ms = value_or(request->grace_ms, DEFAULT_GRACE_MS),
-		.nofile_soft_count = value_or(request->nofile_max_count, DEFAULT_NOFILE_SOFT),
-		.nofile_hard_count = value_or(request->nofile_max_count, ISO_DEFAULT_NOFILE_HARD),
-		.fsize_max_bytes = value_or(request->fsize_max_bytes, ISO_UNLIMITED),
 	};
 	if (limits->memory_max_bytes < SMALLEST_MEMORY || limits->memory_max_bytes > INT64_MAX)
 		return refuse_limit("memory", limits->memory_max_bytes, "at least 1M is needed",
@@ -152,7 +105,20 @@ static int build_limits(const struct iso_request *request, const struct iso_host
 				    err);
 	if (limits->cpu_max_millis == 0)
 		return refuse_limit("CPUs", 0, "it must be positive", err);
-	if (limits->wall_limit_ms == 0)
+	return 0;
+}
+
+static int build_command_limits(const struct iso_request *request, const struct iso_host *host,
+				struct iso_command_limits *limits, struct iso_error *err)
+{
+	*limits = (struct iso_command_limits){
+		.wall_ms = value_or(request->wall_limit_ms, ISO_UNLIMITED),
+		.grace_ms = value_or(request->grace_ms, ISO_DEFAULT_GRACE_MS),
+		.nofile_soft_count = value_or(request->nofile_max_count, ISO_DEFAULT_NOFILE_SOFT),
+		.nofile_hard_count = value_or(request->nofile_max_count, ISO_DEFAULT_NOFILE_HARD),
+		.fsize_max_bytes = value_or(request->fsize_max_bytes, ISO_UNLIMITED),
+	};
+	if (limits->wall_ms == 0)
 		return refuse_limit("wall time", 0, "it must be positive", err);
 	if (limits->nofile_soft_count < 3)
 		return refuse_limit("open files", limits->nofile_soft_count,
@@ -184,28 +150,21 @@ static int inner_id(uint64_t requested, uint64_t standard, const char *name, uin
  * mapped to them. Where the file system cannot map: the workspace's owner, if that is not root, and
  * the receipt says so. Started by an ordinary user: that user, the only one it can map.
  */
-static int build_identity(const struct iso_request *request, const struct iso_host *host,
-			  struct iso_idmap_cache *idmaps, const struct iso_named_path *workspace,
-			  struct iso_identity *identity, bool *ret_workspace_mapped,
-			  struct iso_error *err)
+static int build_host_identity(const struct iso_request *request,
+			       const struct iso_plan_means *means, struct iso_identity *identity,
+			       struct iso_error *err)
 {
-	uint64_t standard_uid = host->privileged || host->euid == 0 ? DEFAULT_INNER_ID : host->euid;
-	uint64_t standard_gid = host->privileged || host->egid == 0 ? DEFAULT_INNER_ID : host->egid;
-	if (inner_id(request->uid, standard_uid, "user id", &identity->inner_uid, err) < 0 ||
-	    inner_id(request->gid, standard_gid, "group id", &identity->inner_gid, err) < 0)
-		return -1;
-	*ret_workspace_mapped = false;
-	if (!host->privileged) {
+	const struct iso_named_path *workspace = &means->survey->workspace;
+	if (!means->host->privileged) {
 		identity->kind = ISO_IDENTITY_CALLER;
-		identity->host_uid = host->euid;
-		identity->host_gid = host->egid;
+		identity->host_uid = means->host->euid;
+		identity->host_gid = means->host->egid;
 		return 0;
 	}
-	*ret_workspace_mapped = iso_idmap_can_bind(workspace->fd, idmaps);
 	identity->kind = ISO_IDENTITY_MAPPED;
 	identity->host_uid = ISO_NOBODYS_ID;
 	identity->host_gid = ISO_NOBODYS_ID;
-	if (*ret_workspace_mapped || request->workspace_read_only)
+	if (means->survey->can_be_mapped || request->workspace_read_only)
 		return 0;
 	if (workspace->uid == 0 || workspace->gid == 0) {
 		iso_error_set(
@@ -224,6 +183,18 @@ static int build_identity(const struct iso_request *request, const struct iso_ho
 	return 0;
 }
 
+static int build_identity(const struct iso_request *request, const struct iso_plan_means *means,
+			  struct iso_identity *identity, struct iso_error *err)
+{
+	const struct iso_host *host = means->host;
+	uint64_t uid = host->privileged || host->euid == 0 ? ISO_DEFAULT_INNER_ID : host->euid;
+	uint64_t gid = host->privileged || host->egid == 0 ? ISO_DEFAULT_INNER_ID : host->egid;
+	if (inner_id(request->uid, uid, "user id", &identity->inner_uid, err) < 0 ||
+	    inner_id(request->gid, gid, "group id", &identity->inner_gid, err) < 0)
+		return -1;
+	return build_host_identity(request, means, identity, err);
+}
+
 static bool is_assignment(const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -231,7 +202,7 @@ static bool is_assignment(const char *text)
 }
 
 /* RUN-6: built from an allow list, never inherited. */
-static int build_environment(const struct iso_request *request, struct iso_plan *plan,
+static int build_environment(const struct iso_request *request, struct iso_command *command,
 			     struct iso_error *err)
 {
 	static const char *const fixed[] = {
@@ -242,7 +213,7 @@ static int build_environment(const struct iso_request *request, struct iso_plan 
 		"TMPDIR=/tmp",
 	};
 	for (size_t i = 0; i < ISO_COUNT(fixed); i++) {
-		if (iso_strv_add(&plan->env, fixed[i]) < 0)
+		if (iso_strv_add(&command->env, fixed[i]) < 0)
 			return iso_error_nomem(err);
 	}
 	for (const char *const *item = request->env; item != NULL && *item != NULL; item++) {
@@ -250,13 +221,13 @@ static int build_environment(const struct iso_request *request, struct iso_plan 
 			return iso_error_set(err, ISO_ERR_INVALID, 0,
 					     "set the variable \"%s\": NAME=VALUE is needed",
 					     *item);
-		if (iso_strv_set_variable(&plan->env, *item) < 0)
+		if (iso_strv_set_variable(&command->env, *item) < 0)
 			return iso_error_nomem(err);
 	}
 	return 0;
 }
 
-static int build_hostname(const struct iso_request *request, struct iso_plan *plan,
+static int build_hostname(const struct iso_request *request, struct iso_world *world,
 			  struct iso_error *err)
 {
 	const char *name = request->hostname != NULL ? request->hostname : "isorun";
@@ -267,12 +238,12 @@ static int build_hostname(const struct iso_request *request, struct iso_plan *pl
 			"use \"%s\" as host name: 1 to %d bytes without blanks and slashes "
 			"are needed",
 			name, HOSTNAME_MAX);
-	plan->hostname = strdup(name);
-	return plan->hostname == NULL ? iso_error_nomem(err) : 0;
+	world->hostname = strdup(name);
+	return world->hostname == NULL ? iso_error_nomem(err) : 0;
 }
 
-static int build_seccomp(const struct iso_request *request, struct iso_seccomp_custom *cache,
-			 struct iso_plan *plan, struct iso_error *err)
+static int build_seccomp(const struct iso_request *request, struct iso_seccomp_cache *cache,
+			 struct iso_world *world, struct iso_error *err)
 {
 	const char *path = request->seccomp_profile;
 	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
@@ -280,50 +251,77 @@ static int build_seccomp(const struct iso_request *request, struct iso_seccomp_c
 		return 0;
 	if (iso_operator_file_read(path, "the seccomp profile", ISO_JSON_SIZE_MAX, &file, err) <
 		    0 ||
-	    iso_operator_file_check_place(path, file.path, "the seccomp profile", plan->workspace,
+	    iso_operator_file_check_place(path, file.path, "the seccomp profile", world->workspace,
 					  err) < 0)
 		return -1;
 	ISO_AUTO_FREE char *what = iso_strf("seccomp profile \"%s\"", path);
 	if (what == NULL)
 		return iso_error_nomem(err);
-	if (iso_seccomp_custom_get(cache, what, file.text, file.size, err) < 0)
-		return -1;
-	plan->seccomp = cache;
-	return 0;
+	return iso_seccomp_cache_get(cache, what, file.text, file.size, &world->seccomp, err);
 }
 
-static int build(const struct iso_request *request, const struct iso_plan_means *means,
-		 struct iso_plan *plan, struct iso_error *err)
+static int build_workspace(const struct iso_request *request, const struct iso_survey *survey,
+			   struct iso_world *world, struct iso_error *err)
 {
-	const struct iso_host *host = means->host;
-	ISO_CLEANUP(iso_named_path_done) struct iso_named_path workspace = {.fd = -1};
-	bool workspace_mapped;
-	if (build_command(request, plan, err) < 0 ||
-	    build_workspace(request, &workspace, plan, err) < 0 ||
-	    build_limits(request, host, &plan->limits, err) < 0 ||
-	    build_environment(request, plan, err) < 0 || build_hostname(request, plan, err) < 0 ||
-	    build_identity(request, host, means->idmaps, &workspace, &plan->identity,
-			   &workspace_mapped, err) < 0 ||
-	    build_seccomp(request, means->seccomp, plan, err) < 0)
+	world->workspace = strdup(survey->workspace.path);
+	world->workspace_read_only = request->workspace_read_only;
+	world->workspace_dev = survey->workspace.dev;
+	world->workspace_ino = survey->workspace.ino;
+	return world->workspace == NULL ? iso_error_nomem(err) : 0;
+}
+
+static int build_world(const struct iso_request *request, const struct iso_plan_means *means,
+		       struct iso_world *world, struct iso_error *err)
+{
+	uint32_t landlock_abi = means->host->landlock_abi;
+	if (build_workspace(request, means->survey, world, err) < 0 ||
+	    build_world_limits(request, means->host, &world->limits, err) < 0 ||
+	    build_hostname(request, world, err) < 0 ||
+	    build_identity(request, means, &world->identity, err) < 0 ||
+	    build_seccomp(request, means->filters, world, err) < 0)
 		return -1;
-	plan->detached = request->detached;
-	plan->cgroup_optional = request->cgroup_optional;
-	plan->capabilities = request->capabilities;
+	world->cgroup_optional = request->cgroup_optional;
+	world->capabilities = request->capabilities;
 	/* Before its second version Landlock forbids every rename across directories. */
-	plan->landlock_abi = host->landlock_abi >= LANDLOCK_WITH_RENAME ? host->landlock_abi : 0;
-	plan->tty = request->tty;
-	plan->tty_rows = request->tty_rows != 0 ? request->tty_rows : DEFAULT_ROWS;
-	plan->tty_columns = request->tty_columns != 0 ? request->tty_columns : DEFAULT_COLUMNS;
-	if (iso_plan_build_filesystem(request, &workspace, workspace_mapped, plan, err) < 0)
+	world->landlock_abi = landlock_abi >= LANDLOCK_WITH_RENAME ? landlock_abi : 0;
+	return iso_plan_build_filesystem(request, means->survey, world, err);
+}
+
+static void build_streams(const struct iso_request *request, struct iso_streams *streams)
+{
+	uint64_t limit = value_or(request->output_limit_bytes, ISO_DEFAULT_OUTPUT_LIMIT);
+	*streams = (struct iso_streams){
+		.capture = request->capture,
+		.merge = request->merge_streams,
+		.keep = request->keep,
+		.count_characters = request->limit_characters,
+		.limits_each = {limit, value_or(request->stderr_limit_bytes, limit)},
+	};
+}
+
+static int build_command(const struct iso_request *request, const struct iso_host *host,
+			 struct iso_command *command, struct iso_error *err)
+{
+	if (build_argv(request, command, err) < 0 ||
+	    build_command_limits(request, host, &command->limits, err) < 0 ||
+	    build_environment(request, command, err) < 0)
 		return -1;
-	return build_workdir(request, plan, err);
+	build_streams(request, &command->streams);
+	command->detached = request->detached;
+	command->tty = request->tty;
+	command->tty_rows = request->tty_rows != 0 ? request->tty_rows : ISO_DEFAULT_ROWS;
+	command->tty_columns =
+		request->tty_columns != 0 ? request->tty_columns : ISO_DEFAULT_COLUMNS;
+	return 0;
 }
 
 int iso_plan_build(const struct iso_request *request, const struct iso_plan_means *means,
 		   struct iso_plan *ret_plan, struct iso_error *err)
 {
 	struct iso_plan plan = {0};
-	if (build(request, means, &plan, err) < 0) {
+	if (build_command(request, means->host, &plan.command, err) < 0 ||
+	    build_world(request, means, &plan.world, err) < 0 ||
+	    build_workdir(request, &plan.world, &plan.command, err) < 0) {
 		iso_plan_done(&plan);
 		return -1;
 	}

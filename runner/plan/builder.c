@@ -17,17 +17,18 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/path.h"
+#include "runner/plan/defaults.h"
 
-struct iso_fsop *iso_builder_add(struct iso_plan_builder *builder, enum iso_fsop_kind kind,
+struct iso_fsop *iso_builder_add(struct iso_world_builder *builder, enum iso_fsop_kind kind,
 				 const char *target, const char *source)
 {
-	struct iso_fsop *op = iso_plan_add(builder->plan, kind, target, source);
+	struct iso_fsop *op = iso_world_add(builder->world, kind, target, source);
 	if (op == NULL)
 		iso_error_nomem(builder->err);
 	return op;
 }
 
-int iso_builder_add_dir(struct iso_plan_builder *builder, const char *target, mode_t mode)
+int iso_builder_add_dir(struct iso_world_builder *builder, const char *target, mode_t mode)
 {
 	struct iso_fsop *op = iso_builder_add(builder, ISO_FSOP_DIR, target, NULL);
 	if (op == NULL)
@@ -36,12 +37,12 @@ int iso_builder_add_dir(struct iso_plan_builder *builder, const char *target, mo
 	return 0;
 }
 
-int iso_builder_add_link(struct iso_plan_builder *builder, const char *target, const char *text)
+int iso_builder_add_link(struct iso_world_builder *builder, const char *target, const char *text)
 {
 	return iso_builder_add(builder, ISO_FSOP_SYMLINK, target, text) == NULL ? -1 : 0;
 }
 
-int iso_builder_add_file(struct iso_plan_builder *builder, const char *target, const char *content)
+int iso_builder_add_file(struct iso_world_builder *builder, const char *target, const char *content)
 {
 	struct iso_fsop *op = iso_builder_add(builder, ISO_FSOP_FILE, target, content);
 	if (op == NULL)
@@ -50,7 +51,7 @@ int iso_builder_add_file(struct iso_plan_builder *builder, const char *target, c
 	return 0;
 }
 
-struct iso_fsop *iso_builder_add_tmpfs(struct iso_plan_builder *builder, const char *target,
+struct iso_fsop *iso_builder_add_tmpfs(struct iso_world_builder *builder, const char *target,
 				       uint64_t size, mode_t mode)
 {
 	struct iso_fsop *op = iso_builder_add(builder, ISO_FSOP_TMPFS, target, NULL);
@@ -67,10 +68,10 @@ static bool is_mount(enum iso_fsop_kind kind)
 }
 
 /* The mount that `path` comes to lie in, or NULL for the root tmpfs: the last one above it. */
-static const struct iso_fsop *covering_mount(const struct iso_plan *plan, const char *path)
+static const struct iso_fsop *covering_mount(const struct iso_world *world, const char *path)
 {
-	for (size_t i = plan->fsop_count; i > 0; i--) {
-		const struct iso_fsop *op = &plan->fsops[i - 1];
+	for (size_t i = world->fsop_count; i > 0; i--) {
+		const struct iso_fsop *op = &world->fsops[i - 1];
 		if (is_mount(op->kind) && iso_path_is_beneath(path, op->target))
 			return op;
 	}
@@ -78,10 +79,10 @@ static const struct iso_fsop *covering_mount(const struct iso_plan *plan, const 
 }
 
 /* Whether an operation since the mount that covers it has made `path`. */
-bool iso_builder_is_planned(const struct iso_plan *plan, const char *path)
+bool iso_builder_is_planned(const struct iso_world *world, const char *path)
 {
-	for (size_t i = plan->fsop_count; i > 0; i--) {
-		const struct iso_fsop *op = &plan->fsops[i - 1];
+	for (size_t i = world->fsop_count; i > 0; i--) {
+		const struct iso_fsop *op = &world->fsops[i - 1];
 		if (strcmp(op->target, path) == 0)
 			return true;
 		if (is_mount(op->kind) && iso_path_is_beneath(path, op->target))
@@ -91,7 +92,7 @@ bool iso_builder_is_planned(const struct iso_plan *plan, const char *path)
 }
 
 /* Plan the directories above `target`, and, with `itself`, that as a directory, too. */
-int iso_builder_add_way(struct iso_plan_builder *builder, const char *target, bool itself)
+int iso_builder_add_way(struct iso_world_builder *builder, const char *target, bool itself)
 {
 	ISO_AUTO_FREE char *path = strdup(target);
 	if (path == NULL)
@@ -101,9 +102,9 @@ int iso_builder_add_way(struct iso_plan_builder *builder, const char *target, bo
 			return 0;
 		if (slash != NULL)
 			*slash = '\0';
-		const struct iso_fsop *mount = covering_mount(builder->plan, path);
+		const struct iso_fsop *mount = covering_mount(builder->world, path);
 		bool ours = mount == NULL || mount->kind == ISO_FSOP_TMPFS;
-		if (ours && !iso_builder_is_planned(builder->plan, path) &&
+		if (ours && !iso_builder_is_planned(builder->world, path) &&
 		    iso_builder_add_dir(builder, path, 0755) < 0)
 			return -1;
 		if (slash == NULL)
@@ -113,20 +114,20 @@ int iso_builder_add_way(struct iso_plan_builder *builder, const char *target, bo
 }
 
 /* Plan something to mount over at `target`, of the kind of the source. */
-int iso_builder_add_mount_point(struct iso_plan_builder *builder, const char *target,
+int iso_builder_add_mount_point(struct iso_world_builder *builder, const char *target,
 				bool directory)
 {
 	if (iso_builder_add_way(builder, target, directory) < 0)
 		return -1;
-	const struct iso_fsop *mount = covering_mount(builder->plan, target);
+	const struct iso_fsop *mount = covering_mount(builder->world, target);
 	bool ours = mount == NULL || mount->kind == ISO_FSOP_TMPFS;
-	if (directory || !ours || iso_builder_is_planned(builder->plan, target))
+	if (directory || !ours || iso_builder_is_planned(builder->world, target))
 		return 0;
 	return iso_builder_add_file(builder, target, NULL);
 }
 
 /* A host directory, file or link at `path` appears as itself, read-only; nothing there: nothing. */
-int iso_builder_add_host_entry(struct iso_plan_builder *builder, int dir_fd, const char *name,
+int iso_builder_add_host_entry(struct iso_world_builder *builder, int dir_fd, const char *name,
 			       const char *path, const char *source)
 {
 	struct stat st;
@@ -157,7 +158,7 @@ int iso_builder_add_host_entry(struct iso_plan_builder *builder, int dir_fd, con
 }
 
 /* True when the workspace or a mount of the caller lies at or below `path`. */
-bool iso_builder_is_used_by_caller(const struct iso_plan_builder *builder, const char *path)
+bool iso_builder_is_used_by_caller(const struct iso_world_builder *builder, const char *path)
 {
 	if (iso_path_is_beneath(builder->workspace->path, path))
 		return true;

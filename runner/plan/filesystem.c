@@ -7,24 +7,21 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
-#include "runner/base/file/path.h"
 #include "runner/plan/builder.h"
 #include "runner/plan/places.h"
 
-#define SHM_SIZE     (UINT64_C(512) << 20)
-#define DEV_SIZE     (UINT64_C(64) << 10)
-#define RUN_SIZE     (UINT64_C(16) << 20)
+#define SHM_SIZE (UINT64_C(512) << 20)
+#define DEV_SIZE (UINT64_C(64) << 10)
+#define RUN_SIZE (UINT64_C(16) << 20)
 
-static int add_system_directories(struct iso_plan_builder *builder)
+static int add_system_directories(struct iso_world_builder *builder)
 {
 	static const char *const names[] = {"/usr",   "/bin",	"/sbin",  "/lib",
 					    "/lib32", "/lib64", "/libx32"};
@@ -39,7 +36,7 @@ static int add_system_directories(struct iso_plan_builder *builder)
  * What programs need of /etc and what says nothing about this host and its users. Each is a mount,
  * so the list is short; --ro adds to it.
  */
-static int add_curated_etc(struct iso_plan_builder *builder)
+static int add_curated_etc(struct iso_world_builder *builder)
 {
 	static const char *const names[] = {
 		"alternatives",
@@ -78,9 +75,9 @@ static int add_curated_etc(struct iso_plan_builder *builder)
 }
 
 /* Files that describe the payload's own world; `kind` is FILE, or COVER in a given root. */
-static int add_own_etc(struct iso_plan_builder *builder, enum iso_fsop_kind kind)
+static int add_own_etc(struct iso_world_builder *builder, enum iso_fsop_kind kind)
 {
-	const struct iso_identity *identity = &builder->plan->identity;
+	const struct iso_identity *identity = &builder->world->identity;
 	bool root = identity->inner_uid == 0;
 	ISO_AUTO_FREE char *passwd =
 		iso_strf("%s:x:%u:%u::/tmp:/bin/sh\n%snobody:x:65534:65534::/nonexistent:/usr/sbin/"
@@ -92,8 +89,8 @@ static int add_own_etc(struct iso_plan_builder *builder, enum iso_fsop_kind kind
 		iso_strf("%s:x:%u:\n%stty:x:5:\nnogroup:x:65534:\n", root_group ? "root" : "isorun",
 			 identity->inner_gid, root_group ? "" : "root:x:0:\n");
 	ISO_AUTO_FREE char *hosts =
-		iso_strf("127.0.0.1\tlocalhost %s\n::1\tlocalhost\n", builder->plan->hostname);
-	ISO_AUTO_FREE char *hostname = iso_strf("%s\n", builder->plan->hostname);
+		iso_strf("127.0.0.1\tlocalhost %s\n::1\tlocalhost\n", builder->world->hostname);
+	ISO_AUTO_FREE char *hostname = iso_strf("%s\n", builder->world->hostname);
 	if (passwd == NULL || group == NULL || hosts == NULL || hostname == NULL)
 		return iso_error_nomem(builder->err);
 	const struct {
@@ -120,7 +117,7 @@ static int add_own_etc(struct iso_plan_builder *builder, enum iso_fsop_kind kind
 	return iso_builder_add_link(builder, "/etc/mtab", "/proc/self/mounts");
 }
 
-static int add_proc(struct iso_plan_builder *builder)
+static int add_proc(struct iso_world_builder *builder)
 {
 	static const char *const masked[] = {
 		"/proc/acpi",	    "/proc/asound",	 "/proc/interrupts",
@@ -148,7 +145,7 @@ static int add_proc(struct iso_plan_builder *builder)
 	return 0;
 }
 
-static int add_dev(struct iso_plan_builder *builder)
+static int add_dev(struct iso_world_builder *builder)
 {
 	static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
 					      "/dev/random", "/dev/urandom", "/dev/tty"};
@@ -184,7 +181,7 @@ static int add_dev(struct iso_plan_builder *builder)
 	return 0;
 }
 
-static int add_scratch(struct iso_plan_builder *builder)
+static int add_scratch(struct iso_world_builder *builder)
 {
 	static const struct {
 		const char *target, *text;
@@ -212,7 +209,7 @@ static int add_scratch(struct iso_plan_builder *builder)
 	return 0;
 }
 
-static int add_workspace(struct iso_plan_builder *builder, bool mapped)
+static int add_workspace(struct iso_world_builder *builder, bool mapped)
 {
 	const struct iso_named_path *workspace = builder->workspace;
 	if (iso_builder_add_mount_point(builder, workspace->path, true) < 0)
@@ -234,7 +231,7 @@ static int add_workspace(struct iso_plan_builder *builder, bool mapped)
  * are ours whatever it holds there, links included. A directory that lies on the way to a mount of
  * the caller is taken apart the same way, because it takes a new entry.
  */
-static int add_rootfs_level(struct iso_plan_builder *builder, int dir_fd, const char *host_path,
+static int add_rootfs_level(struct iso_world_builder *builder, int dir_fd, const char *host_path,
 			    const char *inner_path)
 {
 	DIR *dir = fdopendir(dir_fd);
@@ -253,7 +250,7 @@ static int add_rootfs_level(struct iso_plan_builder *builder, int dir_fd, const 
 			result = iso_error_nomem(builder->err);
 			break;
 		}
-		if (iso_builder_is_planned(builder->plan, inner) ||
+		if (iso_builder_is_planned(builder->world, inner) ||
 		    iso_place_replaces_rootfs(inner))
 			continue;
 		struct stat st;
@@ -278,7 +275,7 @@ static int add_rootfs_level(struct iso_plan_builder *builder, int dir_fd, const 
 	return result;
 }
 
-static int add_rootfs(struct iso_plan_builder *builder)
+static int add_rootfs(struct iso_world_builder *builder)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path root = {.fd = -1};
 	if (iso_named_path_open_beside(builder->workspace, builder->request->rootfs,
@@ -296,7 +293,7 @@ static int add_rootfs(struct iso_plan_builder *builder)
 	return add_rootfs_level(builder, dir_fd, strcmp(root.path, "/") == 0 ? "" : root.path, "");
 }
 
-static int add_root_content(struct iso_plan_builder *builder)
+static int add_root_content(struct iso_world_builder *builder)
 {
 	if (builder->request->rootfs != NULL)
 		return add_rootfs(builder);
@@ -305,13 +302,12 @@ static int add_root_content(struct iso_plan_builder *builder)
 	return add_own_etc(builder, ISO_FSOP_FILE);
 }
 
-int iso_plan_build_filesystem(const struct iso_request *request,
-			      const struct iso_named_path *workspace, bool workspace_mapped,
-			      struct iso_plan *plan, struct iso_error *err)
+int iso_plan_build_filesystem(const struct iso_request *request, const struct iso_survey *survey,
+			      struct iso_world *world, struct iso_error *err)
 {
-	struct iso_plan_builder builder = {request, workspace, plan, err};
+	struct iso_world_builder builder = {request, &survey->workspace, world, err};
 	if (add_root_content(&builder) < 0 || add_proc(&builder) < 0 || add_dev(&builder) < 0 ||
-	    add_scratch(&builder) < 0 || add_workspace(&builder, workspace_mapped) < 0 ||
+	    add_scratch(&builder) < 0 || add_workspace(&builder, survey->can_be_mapped) < 0 ||
 	    iso_builder_add_caller_mounts(&builder) < 0)
 		return -1;
 	if (request->rootfs != NULL && add_own_etc(&builder, ISO_FSOP_COVER) < 0)

@@ -10,10 +10,9 @@
 #include "runner/plan/builder.h"
 #include "runner/plan/places.h"
 
-
 /* `named`, normalised, for the caller to free; or NULL with the error filled. `what` completes
  * "… \"path\"". */
-static char *normalise(struct iso_plan_builder *builder, const char *what, const char *named)
+static char *normalise(struct iso_world_builder *builder, const char *what, const char *named)
 {
 	char *normal = iso_path_normalise(named);
 	if (normal == NULL && errno == ENOMEM)
@@ -24,7 +23,7 @@ static char *normalise(struct iso_plan_builder *builder, const char *what, const
 	return normal;
 }
 
-static int check_target(struct iso_plan_builder *builder, const char *target)
+static int check_target(struct iso_world_builder *builder, const char *target)
 {
 	if (iso_place_refuses_mount(target))
 		return iso_error_set(builder->err, ISO_ERR_INVALID, 0,
@@ -33,7 +32,7 @@ static int check_target(struct iso_plan_builder *builder, const char *target)
 	return 0;
 }
 
-static int add_caller_bind(struct iso_plan_builder *builder, const struct iso_mount *mount)
+static int add_caller_bind(struct iso_world_builder *builder, const struct iso_mount *mount)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path source = {.fd = -1};
 	if (iso_named_path_open_beside(builder->workspace, mount->source, "the mount source",
@@ -54,19 +53,19 @@ static int add_caller_bind(struct iso_plan_builder *builder, const struct iso_mo
 	if (op == NULL)
 		return -1;
 	op->writable = mount->kind == ISO_MOUNT_RW;
-	op->owner_mapped = op->writable && builder->plan->identity.kind == ISO_IDENTITY_MAPPED;
+	op->owner_mapped = op->writable && builder->world->identity.kind == ISO_IDENTITY_MAPPED;
 	op->by_caller = true;
 	op->source_dev = source.dev;
 	op->source_ino = source.ino;
 	return 0;
 }
 
-static int add_caller_tmpfs(struct iso_plan_builder *builder, const struct iso_mount *mount)
+static int add_caller_tmpfs(struct iso_world_builder *builder, const struct iso_mount *mount)
 {
 	ISO_AUTO_FREE char *target = normalise(builder, "mount at", mount->target);
 	if (target == NULL || check_target(builder, target) < 0)
 		return -1;
-	if (iso_path_is_beneath(builder->plan->workspace, target))
+	if (iso_path_is_beneath(builder->world->workspace, target))
 		return iso_error_set(builder->err, ISO_ERR_INVALID, 0,
 				     "mount a tmpfs at \"%s\": it would cover the workspace",
 				     target);
@@ -82,7 +81,7 @@ static int add_caller_tmpfs(struct iso_plan_builder *builder, const struct iso_m
 	return 0;
 }
 
-static int add_caller_mask(struct iso_plan_builder *builder, const struct iso_mount *mount)
+static int add_caller_mask(struct iso_world_builder *builder, const struct iso_mount *mount)
 {
 	ISO_AUTO_FREE char *target = normalise(builder, "hide", mount->target);
 	if (target == NULL)
@@ -90,7 +89,7 @@ static int add_caller_mask(struct iso_plan_builder *builder, const struct iso_mo
 	if (strcmp(target, "/") == 0)
 		return iso_error_set(builder->err, ISO_ERR_INVALID, 0,
 				     "hide \"/\": a path below it is needed");
-	if (iso_path_is_beneath(builder->plan->workspace, target))
+	if (iso_path_is_beneath(builder->world->workspace, target))
 		return iso_error_set(builder->err, ISO_ERR_INVALID, 0,
 				     "hide \"%s\": it would hide the workspace", target);
 	struct iso_fsop *op = iso_builder_add(builder, ISO_FSOP_MASK, target, NULL);
@@ -98,9 +97,9 @@ static int add_caller_mask(struct iso_plan_builder *builder, const struct iso_mo
 }
 
 /* A path of the workspace, relative to it or absolute, that the payload may not change. */
-static int add_caller_protection(struct iso_plan_builder *builder, const struct iso_mount *mount)
+static int add_caller_protection(struct iso_world_builder *builder, const struct iso_mount *mount)
 {
-	const char *workspace = builder->plan->workspace;
+	const char *workspace = builder->world->workspace;
 	ISO_AUTO_FREE char *joined = mount->target[0] == '/'
 					     ? strdup(mount->target)
 					     : iso_strf("%s/%s", workspace, mount->target);
@@ -117,12 +116,12 @@ static int add_caller_protection(struct iso_plan_builder *builder, const struct 
 	if (op == NULL)
 		return -1;
 	op->optional = true;
-	if (iso_strv_add(&builder->plan->protected_paths, target + strlen(workspace) + 1) < 0)
+	if (iso_strv_add(&builder->world->protected_paths, target + strlen(workspace) + 1) < 0)
 		return iso_error_nomem(builder->err);
 	return 0;
 }
 
-int iso_builder_add_caller_mounts(struct iso_plan_builder *builder)
+int iso_builder_add_caller_mounts(struct iso_world_builder *builder)
 {
 	for (size_t i = 0; i < builder->request->mount_count; i++) {
 		const struct iso_mount *mount = &builder->request->mounts[i];

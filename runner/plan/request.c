@@ -1,21 +1,79 @@
-/* Keys are added in their sorted order, which a test checks; that is all there is to canonical. */
+/* Keys are printed in their sorted order, which a test checks; that is all there is to canonical. */
 #include "runner/plan/request.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
+#include "runner/base/sized.h"
 #include "runner/base/text/json.h"
 #include "runner/base/text/strv.h"
 #include "sandbox/filter/capabilities.h"
 
-static void add_number(struct iso_json *json, cJSON *object, const char *name, uint64_t value)
+static const struct iso_request defaults = {
+	.uid = ISO_DEFAULT,
+	.gid = ISO_DEFAULT,
+	.memory_max_bytes = ISO_DEFAULT,
+	.pids_max_count = ISO_DEFAULT,
+	.cpu_max_millis = ISO_UNLIMITED,
+	.wall_limit_ms = ISO_UNLIMITED,
+	.grace_ms = ISO_DEFAULT,
+	.nofile_max_count = ISO_DEFAULT,
+	.fsize_max_bytes = ISO_UNLIMITED,
+	.tmp_size_bytes = ISO_DEFAULT,
+	.stdin_fd = -1,
+	.stdout_fd = -1,
+	.stderr_fd = -1,
+	.cancel_fd = -1,
+	.output_limit_bytes = ISO_DEFAULT,
+	.stderr_limit_bytes = ISO_DEFAULT,
+};
+
+void iso_request_init_sized(struct iso_request *ret_request, size_t struct_size, size_t mount_size)
 {
-	if (value == ISO_DEFAULT || value == ISO_UNLIMITED)
-		iso_json_add_null(json, object, name);
-	else
-		iso_json_add_u64(json, object, name, value);
+	struct iso_request request = defaults;
+	request.struct_size = struct_size;
+	request.mount_size = mount_size;
+	iso_sized_write(ret_request, struct_size, &request, sizeof(request));
+}
+
+/* The mounts of a program whose struct iso_mount has another size than ours. */
+static int convert_mounts(struct iso_request_read *read, struct iso_error *err)
+{
+	struct iso_request *request = &read->request;
+	const char *given = (const char *)request->mounts;
+	struct iso_mount *mounts = calloc(request->mount_count, sizeof(*mounts));
+	if (mounts == NULL)
+		return iso_error_nomem(err);
+	for (size_t i = 0; i < request->mount_count; i++) {
+		if (iso_sized_read(given + i * request->mount_size, request->mount_size, &mounts[i],
+				   sizeof(mounts[i]), "struct iso_mount", err) < 0) {
+			free(mounts);
+			return -1;
+		}
+	}
+	read->mounts = mounts;
+	request->mounts = mounts;
+	return 0;
+}
+
+int iso_request_read(const struct iso_request *given, struct iso_request_read *ret_read,
+		     struct iso_error *err)
+{
+	struct iso_request_read read = {.request = defaults};
+	if (iso_sized_read(given, given->struct_size, &read.request, sizeof(read.request),
+			   "struct iso_request", err) < 0 ||
+	    (read.request.mount_count > 0 && read.request.mount_size != sizeof(struct iso_mount) &&
+	     convert_mounts(&read, err) < 0))
+		return -1;
+	*ret_read = read;
+	return 0;
+}
+
+void iso_request_read_done(struct iso_request_read *read)
+{
+	free(read->mounts);
+	read->mounts = NULL;
 }
 
 static void add_mounts(struct iso_json *json, cJSON *object, const struct iso_request *request)
@@ -43,27 +101,27 @@ int iso_request_print(const struct iso_request *request, char **ret_json, struct
 	iso_json_add_strv(&json, root, "argv", (char *const *)request->argv);
 	iso_capabilities_add(&json, root, "capabilities", request->capabilities);
 	iso_json_add_bool(&json, root, "cgroup_optional", request->cgroup_optional);
-	add_number(&json, root, "cpu_max_millis", request->cpu_max_millis);
+	iso_json_add_limit(&json, root, "cpu_max_millis", request->cpu_max_millis);
 	iso_json_add_text(&json, root, "detached",
 			  request->detached == ISO_DETACHED_WAIT ? "wait" : "kill");
 	iso_json_add_bool(&json, root, "diff", request->diff);
 	iso_json_add_strv(&json, root, "env", (char *const *)request->env);
-	add_number(&json, root, "fsize_max_bytes", request->fsize_max_bytes);
-	add_number(&json, root, "gid", request->gid);
-	add_number(&json, root, "grace_ms", request->grace_ms);
+	iso_json_add_limit(&json, root, "fsize_max_bytes", request->fsize_max_bytes);
+	iso_json_add_limit(&json, root, "gid", request->gid);
+	iso_json_add_limit(&json, root, "grace_ms", request->grace_ms);
 	iso_json_add_text(&json, root, "hostname", request->hostname);
 	iso_json_add_text(&json, root, "keep", request->keep == ISO_KEEP_TAIL ? "tail" : "head");
-	add_number(&json, root, "memory_max_bytes", request->memory_max_bytes);
+	iso_json_add_limit(&json, root, "memory_max_bytes", request->memory_max_bytes);
 	add_mounts(&json, root, request);
-	add_number(&json, root, "nofile_max_count", request->nofile_max_count);
-	add_number(&json, root, "output_limit_bytes", request->output_limit_bytes);
-	add_number(&json, root, "pids_max_count", request->pids_max_count);
+	iso_json_add_limit(&json, root, "nofile_max_count", request->nofile_max_count);
+	iso_json_add_limit(&json, root, "output_limit_bytes", request->output_limit_bytes);
+	iso_json_add_limit(&json, root, "pids_max_count", request->pids_max_count);
 	iso_json_add_text(&json, root, "rootfs", request->rootfs);
 	iso_json_add_text(&json, root, "seccomp_profile", request->seccomp_profile);
-	add_number(&json, root, "tmp_size_bytes", request->tmp_size_bytes);
+	iso_json_add_limit(&json, root, "tmp_size_bytes", request->tmp_size_bytes);
 	iso_json_add_bool(&json, root, "tty", request->tty);
-	add_number(&json, root, "uid", request->uid);
-	add_number(&json, root, "wall_limit_ms", request->wall_limit_ms);
+	iso_json_add_limit(&json, root, "uid", request->uid);
+	iso_json_add_limit(&json, root, "wall_limit_ms", request->wall_limit_ms);
 	iso_json_add_text(&json, root, "workdir", request->workdir);
 	iso_json_add_text(&json, root, "workspace", request->workspace);
 	iso_json_add_bool(&json, root, "workspace_read_only", request->workspace_read_only);

@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -24,7 +23,6 @@
 #include "runner/base/file/fd.h"
 #include "runner/base/file/fresh_file.h"
 #include "runner/base/text/json.h"
-#include "runner/base/random.h"
 #include "runner/base/text/utf8.h"
 
 #define LIST_MAX       1000

@@ -9,7 +9,6 @@
 #include "runner/base/array.h"
 #include "runner/workspace/diff.h"
 
-
 bool iso_diff_is_secret(const char *name)
 {
 	static const char *const names[] = {".env", "id_rsa", "id_ed25519", ".netrc", ".pgpass"};

@@ -32,5 +32,4 @@ void iso_dir_reader_done(struct iso_dir_reader *reader);
 /* Whether the NULL-terminated `list` holds `name`. */
 bool iso_name_is_listed(const char *const *list, const char *name);
 
-
 #endif

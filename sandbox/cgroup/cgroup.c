@@ -306,19 +306,19 @@ uint64_t iso_cgroup_count(const struct iso_cgroup *cgroup)
 	return lines;
 }
 
-static bool is_populated(const struct iso_cgroup *cgroup)
+bool iso_cgroup_is_empty(const struct iso_cgroup *cgroup)
 {
 	char text[256];
 	ssize_t count = pread(cgroup->events_fd, text, sizeof(text) - 1, 0);
 	if (count < 0)
-		return false; /* ENODEV: the cgroup has vanished, and with it its members */
+		return true; /* ENODEV: the cgroup has vanished, and with it its members */
 	text[count] = '\0';
-	return find_value(text, "populated") == 1;
+	return find_value(text, "populated") != 1;
 }
 
 int iso_cgroup_wait_empty(const struct iso_cgroup *cgroup, int64_t deadline_ns)
 {
-	while (is_populated(cgroup)) {
+	while (!iso_cgroup_is_empty(cgroup)) {
 		int64_t now = iso_clock_mono_ns();
 		if (now >= deadline_ns)
 			return -1;
@@ -355,39 +355,57 @@ void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_us
 		usage.pids_peak_count -= INIT_COUNT;
 	*ret_usage = usage;
 }
-
-/* rmdir, with EBUSY retried: a killed member leaves its v1 hierarchies a moment after v2. */
-static int remove_directory(int parent_fd, const char *name, int64_t deadline_ns)
+static int remove_directory(int parent_fd, const char *name)
 {
-	while (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0) {
-		if (errno == ENOENT)
-			return 0;
-		if (errno != EBUSY || iso_clock_mono_ns() >= deadline_ns)
-			return -1;
-		nanosleep(&(struct timespec){.tv_nsec = RMDIR_RETRY_NS}, NULL);
+	return unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+int iso_cgroup_try_remove(struct iso_cgroup *cgroup)
+{
+	int failed_errno = 0;
+	if (cgroup->mode == ISO_CGROUP_NONE)
+		return 0;
+	cgroup->oom_fd = iso_fd_close(cgroup->oom_fd); /* unregisters the event */
+	cgroup->events_fd = iso_fd_close(cgroup->events_fd);
+	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++) {
+		if (cgroup->v1_fds[v1] < 0)
+			continue;
+		if (remove_directory(cgroup->site->v1_dir_fds[v1], cgroup->name) < 0)
+			failed_errno = errno;
+		else
+			cgroup->v1_fds[v1] = iso_fd_close(cgroup->v1_fds[v1]);
 	}
+	/* The anchor goes last (sandbox/cgroup/gc.c). */
+	if (failed_errno == 0 && cgroup->dir_fd >= 0 &&
+	    remove_directory(cgroup->site->dir_fd, cgroup->name) < 0)
+		failed_errno = errno;
+	if (failed_errno != 0) {
+		errno = failed_errno;
+		return -1;
+	}
+	iso_fd_close(cgroup->dir_fd);
+	*cgroup = (struct iso_cgroup){0};
 	return 0;
+}
+
+static void close_all(struct iso_cgroup *cgroup)
+{
+	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++)
+		iso_fd_close(cgroup->v1_fds[v1]);
+	iso_fd_close(cgroup->dir_fd);
+	*cgroup = (struct iso_cgroup){0};
 }
 
 int iso_cgroup_remove(struct iso_cgroup *cgroup, int64_t deadline_ns, struct iso_error *err)
 {
-	if (cgroup->mode == ISO_CGROUP_NONE)
-		return 0;
-	int result = 0;
-	iso_fd_close(cgroup->oom_fd); /* unregisters the event */
-	iso_fd_close(cgroup->events_fd);
-	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++) {
-		iso_fd_close(cgroup->v1_fds[v1]);
-		if (cgroup->v1_fds[v1] >= 0 &&
-		    remove_directory(cgroup->site->v1_dir_fds[v1], cgroup->name, deadline_ns) < 0)
-			result = iso_error_set(err, ISO_ERR_SYSTEM, errno,
-					       "remove cgroup v1 \"%s\"", cgroup->name);
+	while (iso_cgroup_try_remove(cgroup) < 0) {
+		if (errno != EBUSY || iso_clock_mono_ns() >= deadline_ns) {
+			iso_error_set(err, ISO_ERR_SYSTEM, errno, "remove cgroup \"%s\"",
+				      cgroup->name);
+			close_all(cgroup);
+			return -1;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = RMDIR_RETRY_NS}, NULL);
 	}
-	iso_fd_close(cgroup->dir_fd);
-	if (cgroup->dir_fd >= 0 &&
-	    remove_directory(cgroup->site->dir_fd, cgroup->name, deadline_ns) < 0)
-		result = iso_error_set(err, ISO_ERR_SYSTEM, errno, "remove cgroup \"%s\"",
-				       cgroup->name);
-	*cgroup = (struct iso_cgroup){0};
-	return result;
+	return 0;
 }

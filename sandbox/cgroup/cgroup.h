@@ -30,13 +30,13 @@ enum iso_v1 {
 	ISO_V1_COUNT,
 };
 
-/* Where this process may create cgroups: found once per engine. */
+/* Where this process may create cgroups: found once per station. */
 struct iso_cgroup_site {
 	enum iso_cgroup_mode mode;
 	int dir_fd;		      /* owned; v2 directory in which runs are created */
 	char *path;		      /* owned; its host path, for messages */
 	int v1_dir_fds[ISO_V1_COUNT]; /* owned; hybrid only, -1 when that hierarchy is missing */
-	int home_fd;		      /* owned; the cgroup this process was moved out of, or -1 */
+	int leaf_fd; /* owned, locked; the leaf that this process was moved to, or -1 */
 };
 
 /* One run's cgroup. */
@@ -60,8 +60,8 @@ struct iso_cgroup_usage {
 /*
  * Find where cgroups can be created. When this process is alone in its cgroup, or systemd has
  * delegated that, it moves itself, and whoever else is in a delegated one, into a leaf below (a
- * cgroup with members cannot have controllers for its children); iso_cgroup_site_done moves it
- * back.
+ * cgroup with members cannot have controllers for its children). Any number of sites share that
+ * leaf; the last iso_cgroup_site_done moves the process back and removes it.
  *
  * Errors: ISO_ERR_UNSUPPORTED with the remedy in the hint; ISO_ERR_SYSTEM; ISO_ERR_NOMEM.
  */
@@ -93,6 +93,10 @@ int iso_cgroup_kill(const struct iso_cgroup *cgroup);
 /* Number of member processes right now; 0 when the cgroup has vanished. */
 uint64_t iso_cgroup_count(const struct iso_cgroup *cgroup);
 
+/* Whether no member is left; also true when it has vanished. What polls `events_fd` for POLLPRI
+ * afterwards hears of the next change. */
+bool iso_cgroup_is_empty(const struct iso_cgroup *cgroup);
+
 /* Wait until no member is left; 0, or -1 when `deadline_ns` (monotonic) passed first. */
 int iso_cgroup_wait_empty(const struct iso_cgroup *cgroup, int64_t deadline_ns);
 
@@ -102,8 +106,14 @@ uint64_t iso_cgroup_memory(const struct iso_cgroup *cgroup);
 /* Read the counters; what the kernel does not offer is ISO_UNKNOWN. */
 void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_usage *ret_usage);
 
-/* Remove the directories, retrying EBUSY until `deadline_ns`, and close the descriptors. 0, or -1
- * with `err`: something was left behind. A zeroed or already removed value is fine. */
+/*
+ * Remove the directories and close the descriptors. A zeroed or already removed value is fine.
+ *
+ * iso_cgroup_try_remove  without waiting: 0, or -1 with errno EBUSY: a killed member leaves its v1
+ *			  hierarchies a moment after v2, so try again soon; or another errno
+ * iso_cgroup_remove      retrying EBUSY until `deadline_ns`; -1 with `err`: something is left behind
+ */
+int iso_cgroup_try_remove(struct iso_cgroup *cgroup);
 int iso_cgroup_remove(struct iso_cgroup *cgroup, int64_t deadline_ns, struct iso_error *err);
 
 /*

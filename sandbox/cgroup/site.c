@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
@@ -30,6 +31,8 @@
 #define CGROUP_ROOT	"/sys/fs/cgroup"
 #define SUPERVISOR_LEAF "isorun-supervisor"
 #define MOVE_ROUNDS	10
+#define ENTER_TRIES	1000
+#define ENTER_PAUSE_US	1000
 #define SELF_CGROUP_MAX 8192
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
@@ -158,16 +161,44 @@ static bool is_alone_in(int dir_fd)
 	return iso_parse_u64(members, &pid) == 0 && pid == (uint64_t)getpid();
 }
 
-static void step_back(int home_fd)
+/*
+ * The leaf below `home_fd`, locked shared, or -1. Every user of the leaf holds such a lock: stations
+ * of this process and other isoruns that were started from it. Who leaves last takes the leaf away,
+ * under an exclusive lock, and is waited for here.
+ */
+static int enter_leaf(int home_fd)
 {
-	/* Best effort, in the only order that the kernel accepts. A second isorun may still need
-	 * the controllers, and then the leaf stays until that one leaves. */
-	if (iso_fd_write_control(home_fd, "cgroup.subtree_control", "-memory -pids") < 0 &&
-	    errno == EBUSY)
-		return;
-	(void)iso_fd_write_control(home_fd, "cgroup.subtree_control", "-cpu");
-	(void)iso_fd_write_control(home_fd, "cgroup.procs", "0");
-	(void)unlinkat(home_fd, SUPERVISOR_LEAF, AT_REMOVEDIR);
+	for (int tries = 0; tries < ENTER_TRIES; tries++) {
+		struct stat ours, named;
+		if (mkdirat(home_fd, SUPERVISOR_LEAF, 0755) < 0 && errno != EEXIST)
+			return -1;
+		ISO_AUTO_CLOSE int fd = openat(home_fd, SUPERVISOR_LEAF, DIRECTORY_FLAGS);
+		if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && fstat(fd, &ours) == 0 &&
+		    fstatat(home_fd, SUPERVISOR_LEAF, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    named.st_ino == ours.st_ino)
+			return ISO_TAKE_FD(fd);
+		usleep(ENTER_PAUSE_US);
+	}
+	return -1;
+}
+
+/* Leave the leaf, whose lock `leaf_fd` is taken over; the last user undoes it. */
+static void step_back(int home_fd, int leaf_fd)
+{
+	/* Taking the exclusive lock gives the shared one up first, so of several who leave at once
+	 * one succeeds. */
+	bool last = flock(leaf_fd, LOCK_EX | LOCK_NB) == 0;
+	/* Best effort, in the only order that the kernel accepts. Where somebody still has cgroups
+	 * below, the controllers stay, and the leaf with them. */
+	if (last &&
+	    (iso_fd_write_control(home_fd, "cgroup.subtree_control", "-memory -pids") == 0 ||
+	     errno != EBUSY)) {
+		(void)iso_fd_write_control(home_fd, "cgroup.subtree_control", "-cpu");
+		(void)iso_fd_write_control(home_fd, "cgroup.procs", "0");
+		(void)unlinkat(home_fd, SUPERVISOR_LEAF, AT_REMOVEDIR);
+	}
+	(void)flock(leaf_fd, LOCK_UN); /* a process that was forked meanwhile may hold a copy */
+	iso_fd_close(leaf_fd);
 }
 
 /* What systemd marks so is left to those who run in there, all of it (systemd.exec(5)). */
@@ -196,48 +227,67 @@ static bool move_to_leaf(int dir_fd, bool everybody)
 }
 
 /* Move this process from `dir_fd` to a leaf below, with those beside it if it was delegated; new
- * ones may be forked meanwhile, hence the rounds. */
-static bool step_aside(int dir_fd)
+ * ones may be forked meanwhile, hence the rounds. The leaf's lock, or -1. */
+static int step_aside(int dir_fd, bool from_leaf)
 {
 	bool delegated = is_delegated(dir_fd);
-	if ((!delegated && !is_alone_in(dir_fd)) ||
-	    (mkdirat(dir_fd, SUPERVISOR_LEAF, 0755) < 0 && errno != EEXIST))
-		return false;
-	for (int round = 0; round < MOVE_ROUNDS; round++) {
-		if (!move_to_leaf(dir_fd, delegated)) {
-			(void)unlinkat(dir_fd, SUPERVISOR_LEAF, AT_REMOVEDIR); /* if it is empty */
-			return false;
-		}
+	if (!delegated && !from_leaf && !is_alone_in(dir_fd))
+		return -1;
+	int leaf_fd = enter_leaf(dir_fd);
+	for (int round = 0; leaf_fd >= 0 && round < MOVE_ROUNDS; round++) {
+		if (!move_to_leaf(dir_fd, delegated))
+			break;
 		if (hands_down_controllers(dir_fd))
-			return true;
+			return leaf_fd;
 	}
-	step_back(dir_fd);
-	return false;
+	if (leaf_fd >= 0)
+		step_back(dir_fd, leaf_fd);
+	return -1;
+}
+
+/* Take the directory above as the place that is looked at; false: there is none in the mount. */
+static bool go_up(struct iso_cgroup_site *site, char *path, size_t mount_length)
+{
+	char *slash = strrchr(path, '/');
+	if (slash < path + mount_length)
+		return false;
+	*slash = '\0';
+	iso_fd_close(site->dir_fd);
+	site->dir_fd = open(path, DIRECTORY_FLAGS);
+	return true;
+}
+
+static bool is_leaf(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash != NULL && strcmp(slash + 1, SUPERVISOR_LEAF) == 0;
+}
+
+/* Whether runs can be created in the directory that is looked at. */
+static bool settle(struct iso_cgroup_site *site, bool from_leaf)
+{
+	/* A leaf that this process is already in has users, of whom this is one more. */
+	if (!from_leaf && hands_down_controllers(site->dir_fd) &&
+	    faccessat(site->dir_fd, ".", W_OK, AT_EACCESS) == 0)
+		return true;
+	if (faccessat(site->dir_fd, "cgroup.procs", W_OK, AT_EACCESS) < 0)
+		return false;
+	site->leaf_fd = step_aside(site->dir_fd, from_leaf);
+	return site->leaf_fd >= 0;
 }
 
 static int open_unified(struct iso_cgroup_site *site, char *path, size_t mount_length,
 			struct iso_error *err)
 {
 	bool read_only = faccessat(site->dir_fd, ".", W_OK, AT_EACCESS) < 0 && errno == EROFS;
-	for (;;) {
-		if (hands_down_controllers(site->dir_fd) &&
-		    faccessat(site->dir_fd, ".", W_OK, AT_EACCESS) == 0)
-			break;
-		if (faccessat(site->dir_fd, "cgroup.procs", W_OK, AT_EACCESS) == 0 &&
-		    step_aside(site->dir_fd)) {
-			site->home_fd = fcntl(site->dir_fd, F_DUPFD_CLOEXEC, 0);
-			break;
-		}
-		char *slash = strrchr(path, '/');
-		if (slash < path + mount_length)
+	bool from_leaf = is_leaf(path) && go_up(site, path, mount_length);
+	while (site->dir_fd >= 0 && !settle(site, from_leaf)) {
+		from_leaf = false;
+		if (!go_up(site, path, mount_length))
 			return refuse_delegation(site->path, read_only ? EROFS : EACCES, err);
-		*slash = '\0';
-		iso_fd_close(site->dir_fd);
-		site->dir_fd = open(path, DIRECTORY_FLAGS);
-		if (site->dir_fd < 0)
-			return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open cgroup \"%s\"",
-					     path);
 	}
+	if (site->dir_fd < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open cgroup \"%s\"", path);
 	free(site->path);
 	site->path = strdup(path);
 	return site->path == NULL ? iso_error_nomem(err) : 0;
@@ -297,7 +347,7 @@ static int open_site(struct iso_cgroup_site *site, struct iso_error *err)
 
 int iso_cgroup_site_open(struct iso_cgroup_site *ret_site, struct iso_error *err)
 {
-	struct iso_cgroup_site site = {.dir_fd = -1, .home_fd = -1, .v1_dir_fds = {-1, -1, -1}};
+	struct iso_cgroup_site site = {.dir_fd = -1, .leaf_fd = -1, .v1_dir_fds = {-1, -1, -1}};
 	if (open_site(&site, err) < 0) {
 		iso_cgroup_site_done(&site);
 		return -1;
@@ -310,9 +360,8 @@ void iso_cgroup_site_done(struct iso_cgroup_site *site)
 {
 	if (site->mode == ISO_CGROUP_NONE)
 		return;
-	if (site->home_fd >= 0)
-		step_back(site->home_fd);
-	iso_fd_close(site->home_fd);
+	if (site->leaf_fd >= 0)
+		step_back(site->dir_fd, site->leaf_fd);
 	iso_fd_close(site->dir_fd);
 	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++)
 		iso_fd_close(site->v1_dir_fds[v1]);

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "sandbox/cgroup/cgroup.h"
-#include "sandbox/plan.h"
 #include "sandbox/child/steps.h"
+#include "sandbox/plan.h"
 
 /* A plan's operation with everything that needed libc already done. Strings are borrowed. */
 struct iso_child_op {

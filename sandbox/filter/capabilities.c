@@ -2,7 +2,6 @@
 #include "sandbox/filter/capabilities.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/capability.h>
 

@@ -152,11 +152,12 @@ static int add_rule(scmp_filter_ctx filter, uint32_t default_action, const struc
 					       name);
 		if (number < 0 || action == default_action)
 			continue; /* a call of other architectures; or what holds anyway */
+		char text[ISO_ERRNO_TEXT_SIZE];
 		int result = seccomp_rule_add_array(filter, action, number,
 						    (unsigned int)comparison_count, comparisons);
 		if (result < 0)
 			return iso_json_refuse(at, err, "libseccomp refuses the rule for %s: %s",
-					       name, strerror(-result));
+					       name, iso_errno_text(-result, text));
 	}
 	return 0;
 }
@@ -267,19 +268,49 @@ int iso_seccomp_custom_compile(const char *what, const char *text, size_t size,
 	return 0;
 }
 
-int iso_seccomp_custom_get(struct iso_seccomp_custom *cache, const char *what, const char *text,
-			   size_t size, struct iso_error *err)
+void iso_seccomp_cache_init(struct iso_seccomp_cache *ret_cache)
+{
+	*ret_cache = (struct iso_seccomp_cache){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+void iso_seccomp_cache_done(struct iso_seccomp_cache *cache)
+{
+	iso_seccomp_custom_done(&cache->last);
+	pthread_mutex_destroy(&cache->lock);
+}
+
+static int copy(const struct iso_seccomp_custom *filter, struct iso_seccomp_custom *ret_copy,
+		struct iso_error *err)
+{
+	size_t size = filter->count * sizeof(*filter->instructions);
+	struct sock_filter *instructions = malloc(size);
+	if (instructions == NULL)
+		return iso_error_nomem(err);
+	memcpy(instructions, filter->instructions, size);
+	*ret_copy = *filter;
+	ret_copy->instructions = instructions;
+	return 0;
+}
+
+int iso_seccomp_cache_get(struct iso_seccomp_cache *cache, const char *what, const char *text,
+			  size_t size, struct iso_seccomp_custom *ret_filter, struct iso_error *err)
 {
 	char digest[ISO_SHA256_HEX_SIZE];
 	struct iso_seccomp_custom filter;
+	int status = 0;
 	iso_sha256_hex(text, size, digest);
-	if (strcmp(cache->profile_sha256, digest) == 0)
-		return 0;
-	if (iso_seccomp_custom_compile(what, text, size, &filter, err) < 0)
-		return -1;
-	iso_seccomp_custom_done(cache);
-	*cache = filter;
-	return 0;
+	pthread_mutex_lock(&cache->lock);
+	if (strcmp(cache->last.profile_sha256, digest) != 0) {
+		status = iso_seccomp_custom_compile(what, text, size, &filter, err);
+		if (status == 0) {
+			iso_seccomp_custom_done(&cache->last);
+			cache->last = filter;
+		}
+	}
+	if (status == 0)
+		status = copy(&cache->last, ret_filter, err);
+	pthread_mutex_unlock(&cache->lock);
+	return status;
 }
 
 void iso_seccomp_custom_done(struct iso_seccomp_custom *filter)

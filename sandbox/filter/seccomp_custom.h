@@ -7,6 +7,7 @@
 #define ISORUN_SANDBOX_FILTER_SECCOMP_CUSTOM_H
 
 #include <linux/filter.h>
+#include <pthread.h>
 #include <stddef.h>
 
 #include "runner/base/digest.h"
@@ -31,12 +32,20 @@ struct iso_seccomp_custom {
 int iso_seccomp_custom_compile(const char *what, const char *text, size_t size,
 			       struct iso_seccomp_custom *ret_filter, struct iso_error *err);
 
-/*
- * The filter for `text`, compiled only when `cache`, which holds the last one, holds another.
- * Compiling takes milliseconds. The cache owns the result, which lasts until the next call.
- */
-int iso_seccomp_custom_get(struct iso_seccomp_custom *cache, const char *what, const char *text,
-			   size_t size, struct iso_error *err);
+/* The filter that was compiled last: compiling takes milliseconds. Thread-safe but for init and
+ * done. */
+struct iso_seccomp_cache {
+	pthread_mutex_t lock;
+	struct iso_seccomp_custom last;
+};
+void iso_seccomp_cache_init(struct iso_seccomp_cache *ret_cache);
+void iso_seccomp_cache_done(struct iso_seccomp_cache *cache);
+
+/* As iso_seccomp_custom_compile, which is only asked when `cache` holds another one. The caller owns
+ * the result. */
+int iso_seccomp_cache_get(struct iso_seccomp_cache *cache, const char *what, const char *text,
+			  size_t size, struct iso_seccomp_custom *ret_filter,
+			  struct iso_error *err);
 
 /* A zeroed value is fine. */
 void iso_seccomp_custom_done(struct iso_seccomp_custom *filter);

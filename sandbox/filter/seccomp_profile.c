@@ -18,7 +18,6 @@
 #define TIOCLINUX 0x541C
 #endif
 
-
 const char *const iso_seccomp_allowed[] = {
 	/* files and directories */
 	"read",
@@ -332,8 +331,8 @@ static const uint64_t socketpair_families[] = {AF_UNIX};
 /* PER_LINUX, PER_LINUX32, UNAME26, both, ADDR_NO_RANDOMIZE (debuggers), and the query. */
 static const uint64_t personalities[] = {0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff};
 
-#define CHOICE(call, index, values, error)                \
-	{                                                 \
+#define CHOICE(call, index, values, error)                    \
+	{                                                     \
 		call, index, values, ISO_COUNT(values), error \
 	}
 

@@ -22,14 +22,12 @@
 #include <linux/wait.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
-#include "sandbox/init/init.h"
 #include "sandbox/child/rawcall.h"
+#include "sandbox/init/init.h"
 
 #define SIGNAL_COUNT	       64
 #define SIGNAL_BIT(n)	       (1UL << ((n)-1))

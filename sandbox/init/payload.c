@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-#include "sandbox/init/init.h"
 #include "sandbox/child/rawcall.h"
+#include "sandbox/init/init.h"
 
 #define PATH_LIMIT 4096
 

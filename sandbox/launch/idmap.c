@@ -25,13 +25,14 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
+#include "sandbox/child/rawcall.h"
 #include "sandbox/host.h"
 #include "sandbox/launch/spawn.h"
-#include "sandbox/child/rawcall.h"
 
-#define TREE_RECURSIVE 0x8000 /* AT_RECURSIVE */
-#define STACK_SIZE     8192
-#define XFS_MAGIC      0x58465342
+#define TREE_RECURSIVE	    0x8000  /* AT_RECURSIVE */
+#define PROPAGATION_PRIVATE 0x40000 /* MS_PRIVATE; <sys/mount.h> clashes with <linux/mount.h> */
+#define STACK_SIZE	    8192
+#define XFS_MAGIC	    0x58465342
 
 /* The namespace's first process: raw calls only, see sandbox/child/child.c. */
 static void __attribute__((noreturn)) wait_for_parent(const void *argument)
@@ -55,8 +56,8 @@ static int write_map(pid_t pid, const char *file, uint32_t inner, uint32_t outer
 
 static int map_and_open(pid_t pid, const struct iso_idmap *map)
 {
-	if (write_map(pid, "uid_map", map->disk_uid, map->host_uid) < 0 ||
-	    write_map(pid, "gid_map", map->disk_gid, map->host_gid) < 0)
+	if (write_map(pid, "uid_map", map->key.disk_uid, map->key.host_uid) < 0 ||
+	    write_map(pid, "gid_map", map->key.disk_gid, map->key.host_gid) < 0)
 		return -1;
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
@@ -92,8 +93,8 @@ static int make(struct iso_idmap *map, struct iso_error *err)
 	map->holder_killed = kill(holder.pid, SIGKILL) == 0;
 	if (map->userns_fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, saved_errno,
-				     "map uid %u to %u for id-mapping", map->disk_uid,
-				     map->host_uid);
+				     "map uid %u to %u for id-mapping", map->key.disk_uid,
+				     map->key.host_uid);
 	return 0;
 }
 
@@ -109,39 +110,75 @@ static void release(struct iso_idmap *map)
 	iso_fd_close(map->holder_pidfd);
 	iso_fd_close(map->userns_fd);
 	free(map->stack);
-	*map = (struct iso_idmap){.userns_fd = -1, .holder_pidfd = -1};
+	free(map);
 }
 
-int iso_idmap_get(struct iso_idmap_cache *cache, uint32_t disk_uid, uint32_t disk_gid,
-		  uint32_t host_uid, uint32_t host_gid, int *ret_fd, struct iso_error *err)
+void iso_idmap_cache_init(struct iso_idmap_cache *ret_cache)
 {
-	for (unsigned int i = 0; i < cache->count && i < ISO_IDMAP_CACHE_SIZE; i++) {
-		const struct iso_idmap *map = &cache->entries[i];
-		if (map->disk_uid == disk_uid && map->disk_gid == disk_gid &&
-		    map->host_uid == host_uid && map->host_gid == host_gid) {
-			*ret_fd = map->userns_fd;
+	*ret_cache = (struct iso_idmap_cache){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+/* With the lock held. */
+static void drop(struct iso_idmap *map)
+{
+	if (map != NULL && --map->users == 0)
+		release(map);
+}
+
+/* With the lock held: the mapping of `key` in the cache. */
+static int find_or_make(struct iso_idmap_cache *cache, const struct iso_idmap_key *key,
+			struct iso_idmap **ret_map, struct iso_error *err)
+{
+	for (int i = 0; i < ISO_IDMAP_CACHE_SIZE; i++) {
+		struct iso_idmap *known = cache->entries[i];
+		if (known != NULL && memcmp(&known->key, key, sizeof(*key)) == 0) {
+			*ret_map = known;
 			return 0;
 		}
 	}
-	struct iso_idmap map = {disk_uid, disk_gid, host_uid, host_gid, -1, -1, NULL};
-	if (make(&map, err) < 0) {
-		release(&map);
+	struct iso_idmap *map = malloc(sizeof(*map));
+	if (map == NULL)
+		return iso_error_nomem(err);
+	*map = (struct iso_idmap){
+		.key = *key,
+		.userns_fd = -1,
+		.holder_pidfd = -1,
+		.users = 1,
+	};
+	if (make(map, err) < 0) {
+		release(map);
 		return -1;
 	}
-	struct iso_idmap *place = &cache->entries[cache->count % ISO_IDMAP_CACHE_SIZE];
-	if (cache->count >= ISO_IDMAP_CACHE_SIZE)
-		release(place);
+	struct iso_idmap **place = &cache->entries[cache->count++ % ISO_IDMAP_CACHE_SIZE];
+	drop(*place);
 	*place = map;
-	cache->count++;
-	*ret_fd = map.userns_fd;
+	*ret_map = map;
 	return 0;
+}
+
+int iso_idmap_get(struct iso_idmap_cache *cache, const struct iso_idmap_key *key,
+		  struct iso_idmap **ret_map, struct iso_error *err)
+{
+	pthread_mutex_lock(&cache->lock);
+	int status = find_or_make(cache, key, ret_map, err);
+	if (status == 0)
+		(*ret_map)->users++;
+	pthread_mutex_unlock(&cache->lock);
+	return status;
+}
+
+void iso_idmap_put(struct iso_idmap_cache *cache, struct iso_idmap *map)
+{
+	pthread_mutex_lock(&cache->lock);
+	drop(map);
+	pthread_mutex_unlock(&cache->lock);
 }
 
 void iso_idmap_cache_done(struct iso_idmap_cache *cache)
 {
-	for (unsigned int i = 0; i < cache->count && i < ISO_IDMAP_CACHE_SIZE; i++)
-		release(&cache->entries[i]);
-	cache->count = 0;
+	for (int i = 0; i < ISO_IDMAP_CACHE_SIZE; i++)
+		drop(cache->entries[i]);
+	pthread_mutex_destroy(&cache->lock);
 }
 
 int iso_idmap_clone_tree(int path_fd, uint64_t attributes, int userns_fd)
@@ -151,7 +188,9 @@ int iso_idmap_clone_tree(int path_fd, uint64_t attributes, int userns_fd)
 			     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | TREE_RECURSIVE | AT_EMPTY_PATH));
 	if (tree < 0)
 		return -1;
-	struct mount_attr attr = {.attr_set = attributes};
+	/* Not a peer of the host's mount any more: what is mounted on it in a sandbox would appear there
+	 * as well. */
+	struct mount_attr attr = {.attr_set = attributes, .propagation = PROPAGATION_PRIVATE};
 	if (userns_fd >= 0) {
 		attr.attr_set |= MOUNT_ATTR_IDMAP;
 		attr.userns_fd = (uint64_t)userns_fd;
@@ -162,19 +201,53 @@ int iso_idmap_clone_tree(int path_fd, uint64_t attributes, int userns_fd)
 	return ISO_TAKE_FD(tree);
 }
 
-bool iso_idmap_can_bind(int path_fd, struct iso_idmap_cache *idmaps)
+/* Whether it was tried before on this file system, and how that went. */
+static bool was_tried(struct iso_idmap_cache *cache, uint64_t dev, bool *ret_can)
+{
+	bool found = false;
+	pthread_mutex_lock(&cache->lock);
+	for (unsigned int i = 0; i < cache->tried_count && i < ISO_IDMAP_TRIED_SIZE && !found;
+	     i++) {
+		found = cache->tried[i].dev == dev;
+		*ret_can = cache->tried[i].can_be_mapped;
+	}
+	pthread_mutex_unlock(&cache->lock);
+	return found;
+}
+
+static void remember(struct iso_idmap_cache *cache, uint64_t dev, bool can)
+{
+	pthread_mutex_lock(&cache->lock);
+	unsigned int place = cache->tried_count++ % ISO_IDMAP_TRIED_SIZE;
+	cache->tried[place].dev = dev;
+	cache->tried[place].can_be_mapped = can;
+	pthread_mutex_unlock(&cache->lock);
+}
+
+static bool try_to_bind(int path_fd, const struct stat *st, struct iso_idmap_cache *cache)
+{
+	const struct iso_idmap_key key = {st->st_uid, st->st_gid, ISO_NOBODYS_ID, ISO_NOBODYS_ID};
+	struct iso_idmap *map;
+	if (iso_idmap_get(cache, &key, &map, NULL) < 0)
+		return false;
+	ISO_AUTO_CLOSE int tree_fd = iso_idmap_clone_tree(path_fd, 0, map->userns_fd);
+	iso_idmap_put(cache, map);
+	return tree_fd >= 0;
+}
+
+bool iso_idmap_can_bind(int path_fd, struct iso_idmap_cache *cache)
 {
 	struct statfs fs;
 	struct stat st;
+	bool can;
 	if (fstatfs(path_fd, &fs) < 0 || fstat(path_fd, &st) < 0)
 		return false;
 	/* These could before our oldest kernel; a launch says so should it be wrong. */
 	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC)
 		return true;
-	int userns_fd;
-	if (iso_idmap_get(idmaps, st.st_uid, st.st_gid, ISO_NOBODYS_ID, ISO_NOBODYS_ID, &userns_fd,
-			  NULL) < 0)
-		return false;
-	ISO_AUTO_CLOSE int tree_fd = iso_idmap_clone_tree(path_fd, 0, userns_fd);
-	return tree_fd >= 0;
+	if (!was_tried(cache, st.st_dev, &can)) {
+		can = try_to_bind(path_fd, &st, cache);
+		remember(cache, st.st_dev, can);
+	}
+	return can;
 }

@@ -6,41 +6,60 @@
 #ifndef ISORUN_SANDBOX_LAUNCH_IDMAP_H
 #define ISORUN_SANDBOX_LAUNCH_IDMAP_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "runner/isorun.h"
 
-/* User namespaces that carry mappings, kept for the next run. One owner, not thread-safe. */
-#define ISO_IDMAP_CACHE_SIZE 4
-
-struct iso_idmap {
+/* Whose files appear as whose: owners on disk as ids of the host. */
+struct iso_idmap_key {
 	uint32_t disk_uid, disk_gid, host_uid, host_gid;
+};
+
+/* A user namespace that carries a mapping. */
+struct iso_idmap {
+	struct iso_idmap_key key;
 	int userns_fd;	  /* owned */
 	int holder_pidfd; /* owned; the killed process that made it, until it is reaped; or -1 */
 	char *stack;	  /* owned; that process's, until it is reaped */
 	bool holder_killed;
+	unsigned int users; /* the cache is one */
 };
 
+#define ISO_IDMAP_CACHE_SIZE 4
+#define ISO_IDMAP_TRIED_SIZE 16
+
+/* Mappings kept for the next run, and which file systems can be mapped. Thread-safe but for init
+ * and done. */
 struct iso_idmap_cache {
-	struct iso_idmap entries[ISO_IDMAP_CACHE_SIZE];
+	pthread_mutex_t lock;				 /* of all that follows, `users` included */
+	struct iso_idmap *entries[ISO_IDMAP_CACHE_SIZE]; /* owned */
 	unsigned int count; /* all that were ever made; the oldest is replaced */
+	struct {
+		uint64_t dev;
+		bool can_be_mapped;
+	} tried[ISO_IDMAP_TRIED_SIZE];
+	unsigned int tried_count; /* likewise */
 };
+
+void iso_idmap_cache_init(struct iso_idmap_cache *ret_cache);
 
 /*
- * A user namespace in which `disk_uid` and `disk_gid` stand for `host_uid` and `host_gid`.
- *
- * ret_fd  borrowed from the cache until the next call
+ * The mapping for `key`, made where it is missing. It lasts until iso_idmap_put, whatever the cache
+ * does meanwhile.
  *
  * Needs CAP_SETUID and CAP_SETGID. Errors: ISO_ERR_SYSTEM, ISO_ERR_NOMEM.
  */
-int iso_idmap_get(struct iso_idmap_cache *cache, uint32_t disk_uid, uint32_t disk_gid,
-		  uint32_t host_uid, uint32_t host_gid, int *ret_fd, struct iso_error *err);
+int iso_idmap_get(struct iso_idmap_cache *cache, const struct iso_idmap_key *key,
+		  struct iso_idmap **ret_map, struct iso_error *err);
+void iso_idmap_put(struct iso_idmap_cache *cache, struct iso_idmap *map);
 
-/* Release everything; a zeroed cache is fine. */
+/* Release everything; nobody uses a mapping any more. */
 void iso_idmap_cache_done(struct iso_idmap_cache *cache);
 
-/* Whether the directory at `path_fd` can be bound with its owner mapped. Needs privileges. */
+/* Whether the directory at `path_fd` can be bound with its owner mapped. Needs privileges. A file
+ * system is tried once, unless it is known to be able to. */
 bool iso_idmap_can_bind(int path_fd, struct iso_idmap_cache *cache);
 
 /* A detached recursive clone of the object at `path_fd`, with `attributes` (MOUNT_ATTR_*), mapped

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
@@ -58,7 +57,7 @@ int iso_launch(struct iso_prepared *prepared, const struct iso_cgroup *cgroup,
 	return 0;
 }
 
-int iso_launch_open_init(struct iso_error *err)
+static int open_init(struct iso_error *err)
 {
 	/* cppcheck-suppress comparePointers ; two labels of one section */
 	size_t size = (size_t)(iso_init_image_end - iso_init_image_start);
@@ -81,4 +80,22 @@ int iso_launch_open_init(struct iso_error *err)
 	if (read_only < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open the init's memfd anew");
 	return read_only;
+}
+
+int iso_launcher_init(struct iso_launcher *ret_launcher, struct iso_error *err)
+{
+	int init_fd = open_init(err);
+	if (init_fd < 0)
+		return -1;
+	ret_launcher->init_fd = init_fd;
+	iso_idmap_cache_init(&ret_launcher->idmaps);
+	iso_template_cache_init(&ret_launcher->templates);
+	return 0;
+}
+
+void iso_launcher_done(struct iso_launcher *launcher)
+{
+	iso_idmap_cache_done(&launcher->idmaps);
+	iso_template_cache_done(&launcher->templates);
+	iso_fd_close(launcher->init_fd);
 }

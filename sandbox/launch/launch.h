@@ -16,7 +16,4 @@
 int iso_launch(struct iso_prepared *prepared, const struct iso_cgroup *cgroup,
 	       struct iso_process *ret_process, struct iso_error *err);
 
-/* A sealed memfd that holds the init program. Returns the descriptor, or -1 with `err`. */
-int iso_launch_open_init(struct iso_error *err);
-
 #endif

@@ -8,21 +8,26 @@
 #include "sandbox/cgroup/cgroup.h"
 #include "sandbox/child/child.h"
 #include "sandbox/launch/idmap.h"
-#include "sandbox/plan.h"
 #include "sandbox/launch/template.h"
+#include "sandbox/plan.h"
 
-/* Descriptors that the caller lends for the launch. */
-struct iso_launch_fds {
-	int init_fd;  /* the init program, executable */
-	int stdin_fd; /* the payload's three streams */
-	int stdout_fd;
-	int stderr_fd;
+/* What launches share. The caches are thread-safe; the rest does not change. */
+struct iso_launcher {
+	int init_fd; /* owned; the init program, executable */
+	struct iso_idmap_cache idmaps;
+	struct iso_template_cache templates;
 };
 
+/* Errors: ISO_ERR_SYSTEM, ISO_ERR_UNSUPPORTED (no executable memfd). */
+int iso_launcher_init(struct iso_launcher *ret_launcher, struct iso_error *err);
+
+/* Nothing that was prepared with it is left. */
+void iso_launcher_done(struct iso_launcher *launcher);
+
 struct iso_prepared {
-	const struct iso_plan *plan;	      /* borrowed; outlives this */
-	struct iso_idmap_cache *idmaps;	      /* borrowed */
-	struct iso_template_cache *templates; /* borrowed */
+	struct iso_launcher *launcher; /* borrowed */
+	const struct iso_world *world; /* borrowed; outlives this, as the command does */
+	struct iso_template *template; /* held, or NULL */
 	struct iso_child child;
 	struct iso_child_op *ops;  /* owned */
 	char **op_options;	   /* owned strings, one slot an operation */
@@ -40,16 +45,14 @@ struct iso_prepared {
 /*
  * Prepare `plan` for a launch into `cgroup` (NULL: none), whose limits need not be set yet.
  *
- * idmaps     where mappings are kept between runs
- * templates  where mounts that runs have in common are kept
+ * stdio  borrowed; what becomes the payload's standard streams
  *
  * Errors: ISO_ERR_SYSTEM and ISO_ERR_UNSUPPORTED name the step and the object; ISO_ERR_NOMEM.
  * Nothing of the host is changed.
  */
-int iso_prepare(const struct iso_plan *plan, const struct iso_cgroup *cgroup,
-		const struct iso_launch_fds *fds, struct iso_idmap_cache *idmaps,
-		struct iso_template_cache *templates, struct iso_prepared *ret_prepared,
-		struct iso_error *err);
+int iso_prepare(struct iso_launcher *launcher, const struct iso_plan *plan,
+		const struct iso_cgroup *cgroup, const int stdio[3],
+		struct iso_prepared *ret_prepared, struct iso_error *err);
 
 /* Let the child, which waits for this, join the cgroup and start. Errors: ISO_ERR_SYSTEM. */
 int iso_prepared_release(struct iso_prepared *prepared, struct iso_error *err);

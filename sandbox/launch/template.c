@@ -23,12 +23,14 @@
 
 #include "runner/base/array.h"
 #include "runner/base/cleanup.h"
+#include "runner/base/clock.h"
 #include "runner/base/file/fd.h"
 #include "runner/base/file/path.h"
 #include "sandbox/launch/spawn.h"
 
 #define OPERATIONS_MAX 4096 /* more are rare, and looking through them costs more than it saves */
 #define MAKE_LIMIT_MS  2000
+#define REFUSED_MS     60000 /* until it is tried again */
 
 /* --- what is common */
 
@@ -220,18 +222,23 @@ static int make(const struct iso_child *child, const bool *common)
 
 /* --- keeping them */
 
-static void release(struct iso_template *template)
+/* All of what follows with the lock held. */
+
+static void drop(struct iso_template *template)
 {
+	if (template == NULL || --template->users > 0)
+		return;
 	free(template->key);
 	iso_fd_close(template->namespace_fd);
-	*template = (struct iso_template){.namespace_fd = -1};
+	free(template);
 }
 
-static void release_all(struct iso_template_cache *cache)
+static void drop_all(struct iso_template_cache *cache)
 {
-	for (unsigned int i = 0; i < cache->count && i < ISO_TEMPLATE_CACHE_SIZE; i++)
-		release(&cache->entries[i]);
-	cache->count = 0;
+	for (int i = 0; i < ISO_TEMPLATE_CACHE_SIZE; i++) {
+		drop(cache->entries[i]);
+		cache->entries[i] = NULL;
+	}
 	free(cache->last_key);
 	cache->last_key = NULL;
 	cache->last_key_size = 0;
@@ -240,15 +247,14 @@ static void release_all(struct iso_template_cache *cache)
 /* Drop what was made before the host's mounts last changed. False when that cannot be known. */
 static bool keep_up_with_host(struct iso_template_cache *cache)
 {
-	if (!cache->watches_host) {
+	if (cache->host_mounts_fd < 0) {
 		cache->host_mounts_fd =
 			iso_fd_above_stdio(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
-		cache->watches_host = cache->host_mounts_fd >= 0;
-		return cache->watches_host;
+		return cache->host_mounts_fd >= 0;
 	}
 	struct pollfd polled = {.fd = cache->host_mounts_fd, .events = POLLPRI};
 	if (poll(&polled, 1, 0) != 0)
-		release_all(cache);
+		drop_all(cache);
 	return true;
 }
 
@@ -257,59 +263,107 @@ static bool is_key(const char *key, size_t size, const struct bytes *other)
 	return key != NULL && size == other->size && memcmp(key, other->data, size) == 0;
 }
 
-/* The template for `key`, which is taken over where it is kept. */
-static int find_or_make(struct iso_template_cache *cache, const struct iso_child *child,
-			const bool *common, struct bytes *key)
+/* Put a new template in the place of the oldest; `key` is taken over. NULL: no memory. */
+static struct iso_template *keep(struct iso_template_cache *cache, struct bytes *key,
+				 int namespace_fd)
 {
-	for (unsigned int i = 0; i < cache->count && i < ISO_TEMPLATE_CACHE_SIZE; i++) {
-		if (is_key(cache->entries[i].key, cache->entries[i].key_size, key))
-			return cache->entries[i].namespace_fd;
+	struct iso_template *template = malloc(sizeof(*template));
+	if (template == NULL) {
+		iso_fd_close(namespace_fd);
+		return NULL;
+	}
+	*template = (struct iso_template){ISO_TAKE_PTR(key->data), key->size, namespace_fd, 1};
+	struct iso_template **place = &cache->entries[cache->count++ % ISO_TEMPLATE_CACHE_SIZE];
+	drop(*place);
+	*place = template;
+	return template;
+}
+
+/* The template for `key`, which is taken over where it is kept, or NULL. */
+static struct iso_template *find_or_make(struct iso_template_cache *cache,
+					 const struct iso_child *child, const bool *common,
+					 struct bytes *key)
+{
+	for (int i = 0; i < ISO_TEMPLATE_CACHE_SIZE; i++) {
+		struct iso_template *known = cache->entries[i];
+		if (known != NULL && is_key(known->key, known->key_size, key))
+			return known;
 	}
 	if (!is_key(cache->last_key, cache->last_key_size, key)) {
 		free(cache->last_key);
 		cache->last_key = ISO_TAKE_PTR(key->data);
 		cache->last_key_size = key->size;
-		return -1;
+		return NULL;
 	}
 	int namespace_fd = make(child, common);
-	if (namespace_fd < 0) {
-		cache->refused = true; /* what is wrong a launch without one says better */
-		return -1;
-	}
-	struct iso_template *place = &cache->entries[cache->count % ISO_TEMPLATE_CACHE_SIZE];
-	if (cache->count >= ISO_TEMPLATE_CACHE_SIZE)
-		release(place);
-	*place = (struct iso_template){key->data, key->size, namespace_fd};
-	key->data = NULL;
-	cache->count++;
-	return namespace_fd;
+	if (namespace_fd >= 0)
+		return keep(cache, key, namespace_fd);
+	/* What is wrong a launch without one says better; it may be right again later. */
+	cache->refused_until_ns = iso_deadline_after(iso_clock_mono_ns(), REFUSED_MS);
+	return NULL;
 }
 
-bool iso_template_find(struct iso_template_cache *cache, const struct iso_child *child, int *ret_fd,
-		       bool **ret_is_common)
+/* Whether it makes sense to look for one now. */
+static bool may_look(struct iso_template_cache *cache)
 {
-	if (!cache->wanted || cache->refused || child->own_user_namespace ||
-	    child->op_count > OPERATIONS_MAX)
+	int64_t now = iso_clock_mono_ns();
+	if (!cache->wanted || now < cache->refused_until_ns)
 		return false;
-	cache->refused = !cache->watches_host && !may_be_made();
-	if (cache->refused || !keep_up_with_host(cache))
+	if (cache->host_mounts_fd < 0 && !may_be_made()) {
+		cache->refused_until_ns = iso_deadline_after(now, REFUSED_MS);
+		return false;
+	}
+	return keep_up_with_host(cache);
+}
+
+bool iso_template_find(struct iso_template_cache *cache, const struct iso_child *child,
+		       struct iso_template **ret_template, bool **ret_is_common)
+{
+	if (child->own_user_namespace || child->op_count > OPERATIONS_MAX)
 		return false;
 	ISO_AUTO_FREE bool *common = malloc(child->op_count + 1);
 	struct bytes key = {0};
-	*ret_fd = -1;
-	if (common != NULL && divide(child, common) && make_key(child, common, &key))
-		*ret_fd = find_or_make(cache, child, common, &key);
+	struct iso_template *template = NULL;
+	pthread_mutex_lock(&cache->lock);
+	if (common != NULL && may_look(cache) && divide(child, common) &&
+	    make_key(child, common, &key))
+		template = find_or_make(cache, child, common, &key);
+	if (template != NULL)
+		template->users++;
+	pthread_mutex_unlock(&cache->lock);
 	free(key.data);
-	if (*ret_fd < 0)
+	if (template == NULL)
 		return false;
+	*ret_template = template;
 	*ret_is_common = ISO_TAKE_PTR(common);
 	return true;
 }
 
+void iso_template_put(struct iso_template_cache *cache, struct iso_template *template)
+{
+	pthread_mutex_lock(&cache->lock);
+	drop(template);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+void iso_template_cache_init(struct iso_template_cache *ret_cache)
+{
+	*ret_cache = (struct iso_template_cache){
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.host_mounts_fd = -1,
+	};
+}
+
+void iso_template_cache_want(struct iso_template_cache *cache)
+{
+	pthread_mutex_lock(&cache->lock);
+	cache->wanted = true;
+	pthread_mutex_unlock(&cache->lock);
+}
+
 void iso_template_cache_done(struct iso_template_cache *cache)
 {
-	release_all(cache);
-	if (cache->watches_host)
-		iso_fd_close(cache->host_mounts_fd);
-	*cache = (struct iso_template_cache){0};
+	drop_all(cache);
+	iso_fd_close(cache->host_mounts_fd);
+	pthread_mutex_destroy(&cache->lock);
 }

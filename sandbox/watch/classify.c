@@ -45,19 +45,12 @@ void iso_signal_name(int number, char ret_name[ISO_SIGNAL_NAME_SIZE])
 		snprintf(ret_name, ISO_SIGNAL_NAME_SIZE, "SIG%d", number);
 }
 
-/* Put "Class: " in front of a message that names attempt, object and reason. */
-static void put_class(struct iso_error *error, const char *class_name)
-{
-	char message[sizeof(error->message)];
-	memcpy(message, error->message, sizeof(message));
-	snprintf(error->message, sizeof(error->message), "%s: %.*s", class_name,
-		 (int)(sizeof(error->message) - strlen(class_name) - 3), message);
-}
-
-static void set(struct iso_outcome *outcome, enum iso_status status, int exit_code)
+static void set(struct iso_outcome *outcome, enum iso_status status, int exit_code,
+		enum iso_class error_class)
 {
 	outcome->status = status;
 	outcome->exit_code = exit_code;
+	outcome->error_class = error_class;
 }
 
 static void classify_launch_failure(const struct iso_plan *plan, const struct iso_record *record,
@@ -65,20 +58,20 @@ static void classify_launch_failure(const struct iso_plan *plan, const struct is
 {
 	iso_report_failure(plan, record, &outcome->error);
 	int code = EXIT_ISORUN_FAILED;
-	const char *class_name = "LaunchFailed";
+	enum iso_class error_class = ISO_CLASS_LAUNCH_FAILED;
 	if (record->step == ISO_STEP_EXEC) {
 		bool missing = record->value == ENOENT || record->value == ENOTDIR;
 		code = missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-		class_name = missing ? "CommandNotFound" : "CommandNotExecutable";
+		error_class =
+			missing ? ISO_CLASS_COMMAND_NOT_FOUND : ISO_CLASS_COMMAND_NOT_EXECUTABLE;
 	}
-	put_class(&outcome->error, class_name);
-	set(outcome, ISO_STATUS_LAUNCH_FAILED, code);
+	set(outcome, ISO_STATUS_LAUNCH_FAILED, code, error_class);
 }
 
 static void fail_internally(struct iso_outcome *outcome, const char *reason)
 {
-	set(outcome, ISO_STATUS_INTERNAL_ERROR, EXIT_ISORUN_FAILED);
-	iso_error_set(&outcome->error, ISO_ERR_INTERNAL, 0, "InternalError: %s", reason);
+	set(outcome, ISO_STATUS_INTERNAL_ERROR, EXIT_ISORUN_FAILED, ISO_CLASS_INTERNAL_ERROR);
+	iso_error_set(&outcome->error, ISO_ERR_INTERNAL, 0, "%s", reason);
 }
 
 static void classify_payload(const struct iso_plan *plan, const struct iso_cgroup_usage *usage,
@@ -88,24 +81,23 @@ static void classify_payload(const struct iso_plan *plan, const struct iso_cgrou
 	if (usage->pids_limit_hits != ISO_UNKNOWN && usage->pids_limit_hits > 0)
 		snprintf(limit_note, sizeof(limit_note),
 			 " (the limit of %" PRIu64 " processes was hit %" PRIu64 " times)",
-			 plan->limits.pids_max_count, usage->pids_limit_hits);
+			 plan->world.limits.pids_max_count, usage->pids_limit_hits);
 	if (outcome->payload_signal != 0) {
 		char name[ISO_SIGNAL_NAME_SIZE];
 		iso_signal_name(outcome->payload_signal, name);
-		set(outcome, ISO_STATUS_SIGNALED, EXIT_SIGNAL_BASE + outcome->payload_signal);
-		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,
-			      "CommandSignaled: Command killed by %s%s%s", name,
+		set(outcome, ISO_STATUS_SIGNALED, EXIT_SIGNAL_BASE + outcome->payload_signal,
+		    ISO_CLASS_COMMAND_SIGNALED);
+		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0, "Command killed by %s%s%s", name,
 			      outcome->payload_signal == SIGSYS
 				      ? ": the seccomp filter refused a system call"
 				      : "",
 			      limit_note);
 	} else if (outcome->payload_exit != 0) {
-		set(outcome, ISO_STATUS_FAILED, outcome->payload_exit);
-		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,
-			      "CommandFailed: Command exited %d%s", outcome->payload_exit,
-			      limit_note);
+		set(outcome, ISO_STATUS_FAILED, outcome->payload_exit, ISO_CLASS_COMMAND_FAILED);
+		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0, "Command exited %d%s",
+			      outcome->payload_exit, limit_note);
 	} else {
-		set(outcome, ISO_STATUS_COMPLETED, 0);
+		set(outcome, ISO_STATUS_COMPLETED, 0, ISO_CLASS_NONE);
 	}
 }
 
@@ -132,31 +124,32 @@ void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 	if (ending->failure.type == ISO_RECORD_FAILED) {
 		classify_launch_failure(plan, &ending->failure, outcome);
 	} else if (out_of_memory) {
-		set(outcome, ISO_STATUS_MEMORY_LIMIT, EXIT_SIGNAL_BASE + SIGKILL);
+		set(outcome, ISO_STATUS_MEMORY_LIMIT, EXIT_SIGNAL_BASE + SIGKILL,
+		    ISO_CLASS_MEMORY_LIMIT);
 		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,
-			      "MemoryLimit: Command exceeded its memory limit of %" PRIu64 " bytes",
-			      plan->limits.memory_max_bytes);
+			      "Command exceeded its memory limit of %" PRIu64 " bytes",
+			      plan->world.limits.memory_max_bytes);
 	} else if (ending->setup_timed_out) {
-		set(outcome, ISO_STATUS_LAUNCH_FAILED, EXIT_ISORUN_FAILED);
-		iso_error_set(&outcome->error, ISO_ERR_LAUNCH, 0,
-			      "LaunchFailed: set up the isolation: it hangs");
+		set(outcome, ISO_STATUS_LAUNCH_FAILED, EXIT_ISORUN_FAILED, ISO_CLASS_LAUNCH_FAILED);
+		iso_error_set(&outcome->error, ISO_ERR_LAUNCH, 0, "set up the isolation: it hangs");
 		iso_error_hint(&outcome->error,
 			       "a mount may wait for a server that does not answer");
 	} else if (ending->cancel_signal != 0) {
 		char name[ISO_SIGNAL_NAME_SIZE];
 		iso_signal_name(ending->cancel_signal, name);
-		set(outcome, ISO_STATUS_CANCELLED, EXIT_SIGNAL_BASE + ending->cancel_signal);
+		set(outcome, ISO_STATUS_CANCELLED, EXIT_SIGNAL_BASE + ending->cancel_signal,
+		    ISO_CLASS_CANCELLED);
 		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,
-			      "Cancelled: received %s, which ended the command", name);
+			      "received %s, which ended the command", name);
 	} else if (ending->deadline_passed) {
-		set(outcome, ISO_STATUS_TIMED_OUT, EXIT_TIMED_OUT);
+		set(outcome, ISO_STATUS_TIMED_OUT, EXIT_TIMED_OUT, ISO_CLASS_TIMEOUT);
 		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,
-			      "Timeout: Command exceeded its wall limit of %" PRIu64 " ms",
-			      plan->limits.wall_limit_ms);
+			      "Command exceeded its wall limit of %" PRIu64 " ms",
+			      plan->command.limits.wall_ms);
 	} else if (!ending->started) {
-		set(outcome, ISO_STATUS_LAUNCH_FAILED, EXIT_ISORUN_FAILED);
+		set(outcome, ISO_STATUS_LAUNCH_FAILED, EXIT_ISORUN_FAILED, ISO_CLASS_LAUNCH_FAILED);
 		iso_error_set(&outcome->error, ISO_ERR_LAUNCH, 0,
-			      "LaunchFailed: the set-up process ended without a word");
+			      "the set-up process ended without a word");
 	} else if (!ending->exited) {
 		fail_internally(outcome, "the sandbox's init was killed from outside");
 	} else {
@@ -173,21 +166,19 @@ void iso_classify_refused(const struct iso_error *reason, struct iso_outcome *re
 	*ret_outcome = (struct iso_outcome){.payload_exit = -1, .error = *reason};
 	switch (reason->code) {
 	case ISO_ERR_INVALID:
-		set(ret_outcome, ISO_STATUS_INVALID, EXIT_ISORUN_FAILED);
-		put_class(&ret_outcome->error, "Invalid");
+		set(ret_outcome, ISO_STATUS_INVALID, EXIT_ISORUN_FAILED, ISO_CLASS_INVALID);
 		break;
 	case ISO_ERR_DENIED:
-		set(ret_outcome, ISO_STATUS_DENIED, EXIT_ISORUN_FAILED);
-		put_class(&ret_outcome->error, "Denied");
+		set(ret_outcome, ISO_STATUS_DENIED, EXIT_ISORUN_FAILED, ISO_CLASS_DENIED);
 		break;
 	case ISO_ERR_INTERNAL:
 	case ISO_ERR_NOMEM:
-		set(ret_outcome, ISO_STATUS_INTERNAL_ERROR, EXIT_ISORUN_FAILED);
-		put_class(&ret_outcome->error, "InternalError");
+		set(ret_outcome, ISO_STATUS_INTERNAL_ERROR, EXIT_ISORUN_FAILED,
+		    ISO_CLASS_INTERNAL_ERROR);
 		break;
 	default:
-		set(ret_outcome, ISO_STATUS_LAUNCH_FAILED, EXIT_ISORUN_FAILED);
-		put_class(&ret_outcome->error, "LaunchFailed");
+		set(ret_outcome, ISO_STATUS_LAUNCH_FAILED, EXIT_ISORUN_FAILED,
+		    ISO_CLASS_LAUNCH_FAILED);
 		break;
 	}
 }

@@ -8,10 +8,11 @@
 
 struct iso_outcome {
 	enum iso_status status;
-	int exit_code;		/* of `isorun run` */
-	int payload_exit;	/* the payload's own code, or -1 */
-	int payload_signal;	/* what ended the payload, or 0 */
-	struct iso_error error; /* code ISO_OK when completed; message is "Class: reason" */
+	int exit_code;		    /* of `isorun run` */
+	int payload_exit;	    /* the payload's own code, or -1 */
+	int payload_signal;	    /* what ended the payload, or 0 */
+	enum iso_class error_class; /* ISO_CLASS_NONE when completed */
+	struct iso_error error;	    /* code ISO_OK when completed */
 };
 
 /*

@@ -20,8 +20,8 @@
 #define BUFFER_SIZE    ((size_t)PIPE_SIZE)
 #define READS_PER_PUMP 8 /* then other descriptors and deadlines get their turn */
 
-int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, size_t limit_bytes,
-		    enum iso_keep keep, int64_t owner_uid, int64_t owner_gid, struct iso_error *err)
+int iso_stream_open(struct iso_stream *ret_stream, const struct iso_stream_options *options,
+		    struct iso_error *err)
 {
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -29,14 +29,16 @@ int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, 
 	struct iso_stream stream = {
 		.read_fd = iso_fd_above_stdio(ends[0]),
 		.write_fd = iso_fd_above_stdio(ends[1]),
-		.capture = capture,
+		.capture = options->capture,
+		.count_characters = options->count_characters,
 		.outlet = {.fd = -1},
 		.buffer = malloc(BUFFER_SIZE),
 	};
 	if (stream.read_fd < 0 || stream.write_fd < 0 || stream.buffer == NULL ||
-	    iso_outlet_init(&stream.outlet, outlet_fd) < 0 ||
+	    iso_outlet_init(&stream.outlet, options->outlet_fd) < 0 ||
 	    fcntl(stream.read_fd, F_SETFL, O_NONBLOCK) < 0 ||
-	    (owner_uid >= 0 && fchown(stream.write_fd, (uid_t)owner_uid, (gid_t)owner_gid) < 0)) {
+	    (options->give_away &&
+	     fchown(stream.write_fd, options->owner_uid, options->owner_gid) < 0)) {
 		int saved = errno;
 		iso_stream_done(&stream);
 		return iso_error_set(err, ISO_ERR_SYSTEM, saved, "set up an output pipe");
@@ -44,7 +46,8 @@ int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, 
 	/* Only speed: an ordinary user may have used up the share of pipe pages. */
 	(void)fcntl(stream.read_fd, F_SETPIPE_SZ, PIPE_SIZE);
 	sha256_init(&stream.sha256);
-	iso_retain_init(&stream.retain, keep, capture ? limit_bytes : 0);
+	iso_retain_init(&stream.retain, options->keep,
+			options->capture ? (size_t)options->limit_bytes : 0);
 	*ret_stream = stream;
 	return 0;
 }

@@ -30,17 +30,18 @@ struct iso_stream {
 	bool out_of_memory; /* retention lost bytes */
 };
 
-/*
- * Create the pipe and choose the outlet.
- *
- * outlet_fd      borrowed, or -1
- * capture        hash and retain
- * owner          uid and gid the pipe is given to, so that the payload can open /dev/stdout; or -1
- *
- * Errors: ISO_ERR_SYSTEM, ISO_ERR_NOMEM.
- */
-int iso_stream_open(struct iso_stream *ret_stream, int outlet_fd, bool capture, size_t limit_bytes,
-		    enum iso_keep keep, int64_t owner_uid, int64_t owner_gid,
+struct iso_stream_options {
+	int outlet_fd; /* borrowed; where it is passed through, or -1 */
+	bool capture;  /* hash and retain */
+	enum iso_keep keep;
+	uint64_t limit_bytes; /* of what is retained */
+	bool count_characters;
+	bool give_away; /* the pipe to these, so that the payload can open /dev/stdout */
+	uint32_t owner_uid, owner_gid;
+};
+
+/* Create the pipe and choose the outlet. Errors: ISO_ERR_SYSTEM, ISO_ERR_NOMEM. */
+int iso_stream_open(struct iso_stream *ret_stream, const struct iso_stream_options *options,
 		    struct iso_error *err);
 
 /* Read from `fd` (taken over), a terminal's master side, from now on instead of the pipe. */

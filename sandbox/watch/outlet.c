@@ -8,9 +8,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runner/base/file/fd.h"
@@ -51,7 +52,28 @@ static ssize_t write_cautiously(int fd, const void *data, size_t size)
 	return write(fd, data, size < PIPE_BUF ? size : PIPE_BUF);
 }
 
-ssize_t iso_outlet_write(struct iso_outlet *outlet, const void *data, size_t size)
+/* Block SIGPIPE in this thread; afterwards take back one that we caused. */
+static void block_sigpipe(sigset_t *ret_saved, bool *ret_was_pending)
+{
+	sigset_t pipe_only, pending;
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	sigpending(&pending);
+	*ret_was_pending = sigismember(&pending, SIGPIPE) == 1;
+	pthread_sigmask(SIG_BLOCK, &pipe_only, ret_saved);
+}
+
+static void restore_sigpipe(const sigset_t *saved, bool take_back)
+{
+	sigset_t pipe_only;
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	if (take_back)
+		(void)sigtimedwait(&pipe_only, NULL, &(struct timespec){0});
+	pthread_sigmask(SIG_SETMASK, saved, NULL);
+}
+
+static ssize_t write_once(struct iso_outlet *outlet, const void *data, size_t size)
 {
 	ssize_t count;
 	do {
@@ -67,6 +89,20 @@ ssize_t iso_outlet_write(struct iso_outlet *outlet, const void *data, size_t siz
 			break;
 		}
 	} while (count < 0 && errno == EINTR);
+	return count;
+}
+
+ssize_t iso_outlet_write(struct iso_outlet *outlet, const void *data, size_t size)
+{
+	sigset_t saved;
+	bool was_pending;
+	if (outlet->kind == ISO_OUTLET_SOCKET)
+		return write_once(outlet, data, size);
+	block_sigpipe(&saved, &was_pending);
+	ssize_t count = write_once(outlet, data, size);
+	int os_errno = errno;
+	restore_sigpipe(&saved, count < 0 && os_errno == EPIPE && !was_pending);
+	errno = os_errno;
 	return count;
 }
 

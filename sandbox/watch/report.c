@@ -42,13 +42,14 @@ const char *iso_step_text(uint32_t step)
 	return step < ISO_STEP_COUNT ? step_texts[step] : "";
 }
 
-static void describe_fsop(const struct iso_plan *plan, uint32_t index, char *ret_text, size_t size)
+static void describe_fsop(const struct iso_world *world, uint32_t index, char *ret_text,
+			  size_t size)
 {
-	if (index >= plan->fsop_count) {
+	if (index >= world->fsop_count) {
 		snprintf(ret_text, size, "mount %u", index);
 		return;
 	}
-	const struct iso_fsop *op = &plan->fsops[index];
+	const struct iso_fsop *op = &world->fsops[index];
 	bool from_host = op->kind == ISO_FSOP_BIND && strcmp(op->source, op->target) != 0;
 	snprintf(ret_text, size, "mount %u: %s \"%s\"%s%s%s", index, iso_fsop_name(op->kind),
 		 from_host ? op->source : op->target, from_host ? " at \"" : "",
@@ -60,16 +61,17 @@ static void describe(const struct iso_plan *plan, const struct iso_record *recor
 {
 	switch (record->step) {
 	case ISO_STEP_FSOP:
-		describe_fsop(plan, record->index, ret_text, size);
+		describe_fsop(&plan->world, record->index, ret_text, size);
 		break;
 	case ISO_STEP_WORKDIR:
-		snprintf(ret_text, size, "enter the working directory \"%s\"", plan->workdir);
+		snprintf(ret_text, size, "enter the working directory \"%s\"",
+			 plan->command.workdir);
 		break;
 	case ISO_STEP_HOSTNAME:
-		snprintf(ret_text, size, "set the host name \"%s\"", plan->hostname);
+		snprintf(ret_text, size, "set the host name \"%s\"", plan->world.hostname);
 		break;
 	case ISO_STEP_EXEC:
-		snprintf(ret_text, size, "execute \"%s\"", plan->argv.items[0]);
+		snprintf(ret_text, size, "execute \"%s\"", plan->command.argv.items[0]);
 		break;
 	default:
 		snprintf(ret_text, size, "%s", iso_step_text(record->step));
@@ -93,7 +95,8 @@ static void hint_refusal(struct iso_error *error)
 static bool is_masked_proc(const struct iso_plan *plan, const struct iso_record *record)
 {
 	return record->step == ISO_STEP_FSOP && record->value == EPERM &&
-	       record->index < plan->fsop_count && plan->fsops[record->index].kind == ISO_FSOP_PROC;
+	       record->index < plan->world.fsop_count &&
+	       plan->world.fsops[record->index].kind == ISO_FSOP_PROC;
 }
 
 void iso_report_failure(const struct iso_plan *plan, const struct iso_record *record,

@@ -2,8 +2,8 @@
 #ifndef ISORUN_SANDBOX_WATCH_REPORT_H
 #define ISORUN_SANDBOX_WATCH_REPORT_H
 
-#include "sandbox/plan.h"
 #include "sandbox/child/steps.h"
+#include "sandbox/plan.h"
 
 /* Describe the failed step of `record`, its object, reason and, where there is one, remedy. */
 void iso_report_failure(const struct iso_plan *plan, const struct iso_record *record,

@@ -1,6 +1,7 @@
 /*
- * From the launch to the end of the last process: one poll loop over the control pair, the init's
- * pidfd, both output streams, the caller's cancel descriptor and the deadlines.
+ * From the launch to the end of the last process, step by step: the control pair, the init's pidfd,
+ * both output streams, the caller's cancel descriptor, a terminal's input and the deadlines, all
+ * behind one descriptor (sandbox/watch/watch.h).
  */
 #ifndef ISORUN_SANDBOX_WATCH_SUPERVISE_H
 #define ISORUN_SANDBOX_WATCH_SUPERVISE_H
@@ -9,9 +10,11 @@
 #include <stdint.h>
 
 #include "sandbox/cgroup/cgroup.h"
-#include "sandbox/watch/drain.h"
-#include "sandbox/launch/launch.h"
 #include "sandbox/child/steps.h"
+#include "sandbox/launch/spawn.h"
+#include "sandbox/watch/drain.h"
+#include "sandbox/watch/terminal.h"
+#include "sandbox/watch/watch.h"
 
 /* How a run ended, as observed; sandbox/watch/classify.c gives it a name. */
 struct iso_ending {
@@ -29,7 +32,20 @@ struct iso_ending {
 	int64_t ended_mono_ns;
 };
 
+enum iso_phase {
+	ISO_PHASE_SETUP = 0,   /* until the payload's exec */
+	ISO_PHASE_RUNNING,     /* as long as it likes, or its wall limit */
+	ISO_PHASE_TERMINATING, /* between TERM and KILL */
+	ISO_PHASE_KILLED,      /* until the init has ended */
+	ISO_PHASE_ENDED,       /* a slow reader still takes output */
+	ISO_PHASE_EMPTYING,    /* until the cgroup has no member */
+	ISO_PHASE_DONE,
+};
+
+/* One run that is watched. The first part is the caller's to fill before iso_supervise_begin, and
+ * outlives the value. */
 struct iso_supervision {
+	struct iso_watch *watch;	 /* borrowed; open */
 	struct iso_process *process;	 /* borrowed */
 	int control_fd;			 /* borrowed */
 	const struct iso_cgroup *cgroup; /* borrowed; NULL: none */
@@ -41,9 +57,36 @@ struct iso_supervision {
 	enum iso_detached detached;
 	int64_t started_mono_ns;
 	uint64_t wall_limit_ms, grace_ms;
+
+	/* From here on its own. */
+	struct iso_ending ending; /* to be read once it is done */
+	enum iso_phase phase;
+	int64_t wall_deadline_ns, phase_deadline_ns, progress_due_ns;
+	int cancel_count;
+	bool control_open, cancel_open;
+	struct iso_terminal terminal;
 };
 
-/* Supervise to the end; cannot fail, only observe. SIGPIPE is blocked meanwhile. */
-void iso_supervise(const struct iso_supervision *supervision, struct iso_ending *ret_ending);
+/* Begin with a child that was just launched; cannot fail, only observe. */
+void iso_supervise_begin(struct iso_supervision *run);
+
+/*
+ * Do what there is to do. Never blocks, or, with `wait`, until there is something.
+ *
+ * Returns whether it goes on: then the watch's descriptor says when to call again.
+ */
+bool iso_supervise_step(struct iso_supervision *run, bool wait);
+
+/* End the run as if `signal_number` had come by the cancel descriptor. */
+void iso_supervise_cancel(struct iso_supervision *run, int signal_number);
+
+/* Kill everything at once; what follows is the end as any other. */
+void iso_supervise_kill(struct iso_supervision *run);
+
+/* How it stands. */
+void iso_supervise_look(const struct iso_supervision *run, struct iso_progress *ret_progress);
+
+/* Release what it holds itself; the ending stays. */
+void iso_supervise_done(struct iso_supervision *run);
 
 #endif

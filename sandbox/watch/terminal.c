@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "runner/base/file/fd.h"
@@ -32,7 +31,8 @@ bool iso_terminal_wants_write(const struct iso_terminal *terminal)
 
 static void fill(struct iso_terminal *terminal)
 {
-	ssize_t count = read(terminal->input_fd, terminal->buffer, sizeof(terminal->buffer));
+	ssize_t count =
+		iso_fd_read_now(terminal->input_fd, terminal->buffer, sizeof(terminal->buffer));
 	if (count < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (count <= 0) {

@@ -6,9 +6,10 @@
 "$ISORUN" run --timeout 2s --grace 0 --receipt "$base/receipt" -- ./probe_hostile deaf >"$base/ready" 2>"$base/err" &
 pid=$!
 wait_for_text "$base/ready"
-members=$(find /sys/fs/cgroup -path "*isorun-$pid-*" -name cgroup.procs -exec cat {} + | sort -un)
+# shellcheck disable=SC2086
+members=$(find $own_cgroups -path "*isorun-$pid-*" -name cgroup.procs -exec cat {} + | sort -un)
 if [ -d /sys/fs/cgroup/freezer ]; then
-  freezer=/sys/fs/cgroup/freezer$(sed -n 's/^[0-9]*:freezer://p' /proc/self/cgroup)/isotest-frozen
+  freezer=/sys/fs/cgroup/freezer$(sed -n 's/^[0-9]*:freezer://p' /proc/self/cgroup)/isotest-frozen-$$
   mkdir "$freezer"
   for member in $members; do
     echo "$member" >"$freezer/cgroup.procs"
@@ -30,7 +31,8 @@ if [ -d /sys/fs/cgroup/freezer ]; then
   "$ISORUN" gc 2>/dev/null
   is 'T32 and gc removes the cgroup' "$(cgroups_left)" 0
 else
-  find /sys/fs/cgroup -type d -name "isorun-$pid-*" -exec sh -c 'echo 1 >"$0/cgroup.freeze"' {} \;
+  # shellcheck disable=SC2086
+  find $own_cgroups -type d -name "isorun-$pid-*" -exec sh -c 'echo 1 >"$0/cgroup.freeze"' {} \;
   wait $pid
   is 'T32 frozen processes are killed all the same' \
     "$? $(jq -c '[.status,.elapsed_ms < 12000]' <"$base/receipt")" '124 ["timed_out",true]'
@@ -53,12 +55,11 @@ at_most 'T52 at the limit' "$(field .usage.memory_peak_bytes)" 50331648
 # T53: a parent with a lower limit than the run's own.
 if [ "$(id -u)" = 0 ]; then
   if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
-    parent=/sys/fs/cgroup/isotest-parent
+    parent=${own_cgroups# }/isotest-parent
     mkdir "$parent"
     echo 48M >"$parent/memory.max"
   else
-    own=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
-    parent=/sys/fs/cgroup/memory$own/isotest-parent
+    parent=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)/isotest-parent
     mkdir "$parent"
     echo 48M >"$parent/memory.limit_in_bytes"
   fi

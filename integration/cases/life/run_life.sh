@@ -35,7 +35,8 @@ is 'T20 the init reaps 2000 orphans under a limit of 64 processes' "$code $out" 
 
 # T33: SIGKILL of isorun, at once and later. The kernel ends the rest; only the empty cgroup stays. Killed early
 # enough, what ends is not the init yet but a process that was about to become it: only the cgroup knows that one.
-members() { find /sys/fs/cgroup -path '*isorun-*' -name cgroup.procs -exec cat {} + 2>/dev/null; }
+# shellcheck disable=SC2086
+members() { find $own_cgroups -path '*isorun-*' -name cgroup.procs -exec cat {} + 2>/dev/null; }
 for delay in 0 0.001 0.002 0.003 0.005 0.008 0.02 0.3; do
   "$ISORUN" run -- ./probe_hostile deaf >/dev/null 2>&1 &
   pid=$!
@@ -73,7 +74,7 @@ is 'gc takes no arguments' "$?" 125
 "$ISORUN" run --receipt "$base/receipt" -- sh -c 'echo ready; sleep 30' >"$base/ready" 2>/dev/null &
 pid=$!
 wait_for_text "$base/ready"
-kill -KILL "$(pgrep -x isorun-init)"
+kill -KILL "$(own_inits $pid)"
 wait $pid
 code=$?
 receipt=$(cat "$base/receipt")

@@ -18,7 +18,8 @@ refused() {
 plan() {
   expression=$1
   shift
-  "$ISORUN" plan --policy "$file" "$@" -- true 2>"$base/err" | jq -c "$expression"
+  "$ISORUN" plan --policy "$file" "$@" -- true 2>"$base/err" |
+    jq -c ".world + .command + {limits: (.world.limits + .command.limits)} | $expression"
 }
 
 policy '"permissions": ["EXECUTE"]'

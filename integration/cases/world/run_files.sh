@@ -111,8 +111,24 @@ mkdir "$base/gone"
 is 'a deleted current directory is refused' "$?" 125
 
 is 'plan: prints what would run, and nothing runs' \
-  "$("$ISORUN" plan --memory 64M --timeout 5s -- touch ran | jq -c '[.schema,.argv,.limits.memory_bytes,.limits.wall_ms]') $(ls ran 2>/dev/null)" \
-  '["isorun.plan/1",["touch","ran"],67108864,5000] '
+  "$("$ISORUN" plan --memory 64M --timeout 5s -- touch ran | jq -c '[.schema,.command.argv,.world.limits.memory_bytes,.command.limits.wall_ms]') $(ls ran 2>/dev/null)" \
+  '["isorun.plan/2",["touch","ran"],67108864,5000] '
+# digest EXPRESSION [OPTION…]: what a plan says, or the SHA-256 of a part of it.
+digest() {
+  expression=$1
+  shift
+  "$ISORUN" plan "$@" -- true | jq -r -c -j "$expression" | case $expression in
+    *_sha256) cat ;;
+    *) sha256sum | cut -d' ' -f1 ;;
+  esac
+}
+for part in world command; do
+  is "plan: the digest of the $part is that of its text" "$(digest ".${part}_sha256")" "$(digest ".$part")"
+done
+is 'plan: another limit of time is another command in the same world' \
+  "$([ "$(digest .world_sha256)" = "$(digest .world_sha256 --timeout 5s)" ] && echo same) $([ "$(digest .command_sha256)" = "$(digest .command_sha256 --timeout 5s)" ] || echo other)" 'same other'
+is 'plan: another limit of memory is the same command in another world' \
+  "$([ "$(digest .command_sha256)" = "$(digest .command_sha256 --memory 64M)" ] && echo same) $([ "$(digest .world_sha256)" = "$(digest .world_sha256 --memory 64M)" ] || echo other)" 'same other'
 run -- true
 is 'the receipt names the digest of that plan' "$(field .plan_sha256)" \
   "$("$ISORUN" plan -- true | tr -d '\n' | sha256sum | cut -d' ' -f1)"

@@ -15,7 +15,7 @@ is 'as root: the receipt says so' "$(field '[.isolation.identity,.isolation.host
 "$ISORUN" run -- sh -c 'echo ready; sleep 5' >"$base/ready" 2>/dev/null &
 pid=$!
 wait_for_text "$base/ready"
-init=$(pgrep -x isorun-init)
+init=$(own_inits $pid)
 is 'as root: so does the host' "$(sed -n 's/^Uid:\t//p' "/proc/$init/status" | tr '\t' ' ')" \
   '2000000000 2000000000 2000000000 2000000000'
 kill -TERM $pid

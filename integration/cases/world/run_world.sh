@@ -75,6 +75,11 @@ is 'RUN-1 the workspace is writable, nosuid and nodev' \
   "$(mounts "^$workspace\$" | cut -d' ' -f2)" 'rw,nosuid,nodev'
 is 'RUN-1 nothing else of the host is mounted' \
   "$(mounts . | cut -d' ' -f1 | grep -vE "^(/|/(usr|bin|sbin|lib[^/]*)|/etc/.*|/dev|/dev/(pts|shm)|/proc|/proc/(acpi|asound|interrupts|kcore|keys|latency_stats|scsi|sched_debug|sysrq-trigger|timer_list|timer_stats|bus|fs|irq|sys)|/tmp|/run|$workspace)\$")" ''
+is 'T105 what is mounted inside does not appear outside, where the host shares its mounts' \
+  "$(grep -c ' / / .*shared:' /proc/self/mountinfo) $(touch kept; run --protect kept --hide /usr/share --tmpfs "$workspace/on-top" -- true
+    mkdir -p on-top; run --protect kept --tmpfs "$workspace/on-top" -- true; echo "$code"; wc -l </proc/self/mountinfo)" "1 0
+$mounts_before"
+rmdir on-top
 is 'T105 mounts are private: nothing propagates' "$(grep -cE 'shared:|master:' "$base/mountinfo")" 0
 is 'T170 /tmp, /dev/shm and /run are empty and private' \
   "$("$ISORUN" run -- sh -c 'ls -A /dev/shm /run' | tr -d '\n')" '/dev/shm:/run:'

@@ -15,6 +15,10 @@ int iso_fd_close(int fd);
  */
 int iso_fd_above_stdio(int fd);
 
+/* Read without waiting, whatever flags the descriptor has, which may be shared with others: as
+ * read(2), -1 with EAGAIN when there is nothing. */
+ssize_t iso_fd_read_now(int fd, void *data, size_t size);
+
 /* Write all of `data`; 0, or -1 with errno. */
 int iso_fd_write_all(int fd, const void *data, size_t size);
 

@@ -50,20 +50,19 @@ static int make(const char *path)
 	return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : -1;
 }
 
-int iso_state_dir_open(const char *path, const char *name, size_t count_max,
-		       unsigned int age_min_s, struct iso_state_dir *ret_dir,
-		       struct iso_error *err)
+int iso_state_dir_open(const char *path, const char *name, size_t count_max, unsigned int age_min_s,
+		       struct iso_state_dir *ret_dir, struct iso_error *err)
 {
 	ISO_AUTO_FREE char *full = iso_strf("%s/%s", path, name);
 	if (full == NULL)
 		return iso_error_nomem(err);
 	int fd = make(path) < 0 || make(full) < 0
 			 ? -1
-			 : iso_fd_above_stdio(open(full, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-								 O_CLOEXEC));
+			 : iso_fd_above_stdio(
+				   open(full, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 	if (fd < 0)
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno,
-				     "open the state directory \"%s\"", full);
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open the state directory \"%s\"",
+				     full);
 	*ret_dir = (struct iso_state_dir){
 		.fd = fd,
 		.count_max = count_max,

@@ -22,9 +22,8 @@ struct iso_state_dir {
  *
  * Errors: ISO_ERR_SYSTEM, ISO_ERR_NOMEM.
  */
-int iso_state_dir_open(const char *path, const char *name, size_t count_max,
-		       unsigned int age_min_s, struct iso_state_dir *ret_dir,
-		       struct iso_error *err);
+int iso_state_dir_open(const char *path, const char *name, size_t count_max, unsigned int age_min_s,
+		       struct iso_state_dir *ret_dir, struct iso_error *err);
 
 /* A file has been added; now and then that means to remove old ones. */
 void iso_state_dir_added(struct iso_state_dir *dir);

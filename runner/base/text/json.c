@@ -83,6 +83,14 @@ void iso_json_add_thousandths(struct iso_json *json, cJSON *object, const char *
 	note(json, cJSON_AddRawToObject(object, name, digits));
 }
 
+void iso_json_add_limit(struct iso_json *json, cJSON *object, const char *name, uint64_t value)
+{
+	if (value == ISO_UNLIMITED || value == ISO_DEFAULT)
+		iso_json_add_null(json, object, name);
+	else
+		iso_json_add_u64(json, object, name, value);
+}
+
 void iso_json_add_bool(struct iso_json *json, cJSON *object, const char *name, bool value)
 {
 	note(json, cJSON_AddBoolToObject(object, name, value));

@@ -23,6 +23,8 @@ cJSON *iso_json_begin(struct iso_json *json);
 void iso_json_add_text(struct iso_json *json, cJSON *object, const char *name, const char *text);
 void iso_json_add_u64(struct iso_json *json, cJSON *object, const char *name, uint64_t value);
 void iso_json_add_i64(struct iso_json *json, cJSON *object, const char *name, int64_t value);
+/* A number; ISO_UNLIMITED, ISO_DEFAULT and what is not known (UINT64_MAX) become null. */
+void iso_json_add_limit(struct iso_json *json, cJSON *object, const char *name, uint64_t value);
 /* `thousandths` / 1000 as a decimal fraction with three places. */
 void iso_json_add_thousandths(struct iso_json *json, cJSON *object, const char *name,
 			      int64_t thousandths);

@@ -5,7 +5,8 @@
 #include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/cli/option_values.h"
+#include "runner/base/text/parse.h"
+#include "runner/cli/run_options.h"
 
 /* Remember a string that the request will borrow. */
 static const char *keep_string(struct cli_run *run, const char *text)
@@ -24,8 +25,6 @@ static struct iso_mount *add_mount(struct cli_run *run, enum iso_mount_kind kind
 	}
 	struct iso_mount *mount = &run->mounts[run->mount_count++];
 	*mount = (struct iso_mount){.kind = kind};
-	run->request.mounts = run->mounts;
-	run->request.mount_count = run->mount_count;
 	return mount;
 }
 
@@ -62,34 +61,37 @@ static int apply_bind(struct cli_run *run, enum iso_mount_kind kind, const char 
 	return 0;
 }
 
-int cli_apply_ro(struct cli_run *run, const char *value, struct iso_error *err)
+int cli_apply_ro(void *target, const char *value, struct iso_error *err)
 {
-	return apply_bind(run, ISO_MOUNT_RO, "ro", value, err);
+	return apply_bind(target, ISO_MOUNT_RO, "ro", value, err);
 }
 
-int cli_apply_rw(struct cli_run *run, const char *value, struct iso_error *err)
+int cli_apply_rw(void *target, const char *value, struct iso_error *err)
 {
-	return apply_bind(run, ISO_MOUNT_RW, "rw", value, err);
+	return apply_bind(target, ISO_MOUNT_RW, "rw", value, err);
 }
 
-int cli_apply_tmpfs(struct cli_run *run, const char *value, struct iso_error *err)
+int cli_apply_tmpfs(void *target, const char *value, struct iso_error *err)
 {
-	const char *target, *size;
+	struct cli_run *run = target;
+	const char *place, *size;
 	uint64_t bytes = 0;
-	if (split(run, "tmpfs", value, &target, &size, err) < 0)
+	if (split(run, "tmpfs", value, &place, &size, err) < 0)
 		return -1;
-	if (size != NULL && cli_read_size("tmpfs", size, &bytes, err) < 0)
-		return -1;
+	if (size != NULL && iso_parse_size(size, &bytes) < 0)
+		return cli_refuse(err, "tmpfs", size,
+				  "a positive whole number with an optional K, M or G is needed");
 	struct iso_mount *mount = add_mount(run, ISO_MOUNT_TMPFS, err);
 	if (mount == NULL)
 		return -1;
-	mount->target = target;
+	mount->target = place;
 	mount->size_bytes = bytes;
 	return 0;
 }
 
-int cli_apply_hide(struct cli_run *run, const char *value, struct iso_error *err)
+int cli_apply_hide(void *target, const char *value, struct iso_error *err)
 {
+	struct cli_run *run = target;
 	struct iso_mount *mount = add_mount(run, ISO_MOUNT_HIDE, err);
 	if (mount == NULL)
 		return -1;
@@ -106,16 +108,18 @@ static int add_protection(struct cli_run *run, const char *path, struct iso_erro
 	return 0;
 }
 
-int cli_apply_protect(struct cli_run *run, const char *value, struct iso_error *err)
+int cli_apply_protect(void *target, const char *value, struct iso_error *err)
 {
+	struct cli_run *run = target;
 	if (*value == '\0')
 		return cli_refuse(err, "protect", value, "a path in the workspace is needed");
 	return add_protection(run, value, err);
 }
 
 /* What an agent has no business to change: what others would obey later. */
-int cli_apply_protect_defaults(struct cli_run *run, const char *value, struct iso_error *err)
+int cli_apply_protect_defaults(void *target, const char *value, struct iso_error *err)
 {
+	struct cli_run *run = target;
 	static const char *const paths[] = {
 		".git/hooks",
 		".git/config",

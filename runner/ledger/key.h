@@ -1,0 +1,20 @@
+/* The keys that the operator names, for every command that signs or verifies. */
+#ifndef ISORUN_LEDGER_KEY_H
+#define ISORUN_LEDGER_KEY_H
+
+#include <stdbool.h>
+
+#include "audit/sign.h"
+
+/*
+ * Read the key file `path`.
+ *
+ * workspace  canonical directory in which the key must not lie, or NULL
+ * must_sign  a public key does not do
+ *
+ * Errors: ISO_ERR_INVALID, ISO_ERR_NOMEM.
+ */
+int iso_audit_key_load(const char *path, const char *workspace, bool must_sign,
+		       struct iso_audit_key *ret_key, struct iso_error *err);
+
+#endif

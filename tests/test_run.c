@@ -1,0 +1,237 @@
+/*
+ * runner/engine/run, driven by hand: each step taken when the descriptor says so. These start real
+ * sandboxes; where this user cannot have them, they are skipped.
+ */
+#include "tests/test.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "runner/isorun.h"
+
+static char workspace[] = "/tmp/isorun-run.XXXXXX";
+static iso_station *station;
+
+static iso_run *start(const char *script, struct iso_request *request)
+{
+	const char *argv[] = {"sh", "-c", script, NULL};
+	struct iso_error err = {0};
+	iso_run *run = NULL;
+	request->argv = argv;
+	request->workspace = workspace;
+	request->cgroup_optional = true;
+	if (iso_run_start(station, request, &run, &err) < 0)
+		fail_msg("%s", err.message);
+	return run;
+}
+
+/* Step until it has ended; how many steps that took. */
+static int drive(iso_run *run)
+{
+	int steps = 0;
+	struct pollfd polled = {.fd = iso_run_poll_fd(run), .events = POLLIN};
+	do {
+		assert_int_equal(poll(&polled, 1, 60000), 1);
+		steps++;
+	} while (iso_run_step(run));
+	return steps;
+}
+
+static iso_result *result_of(iso_run *run)
+{
+	struct iso_error err = {0};
+	iso_result *result = NULL;
+	if (iso_run_take_result(run, &result, &err) < 0)
+		fail_msg("%s", err.message);
+	return result;
+}
+
+static void finish(iso_run *run, enum iso_status status, int code)
+{
+	iso_result *result = result_of(run);
+	if (iso_result_status(result) != status || iso_result_exit_code(result) != code)
+		fail_msg("%s, %d: %s", iso_status_name(iso_result_status(result)),
+			 iso_result_exit_code(result),
+			 iso_result_error(result) != NULL ? iso_result_error(result)->message
+							  : "");
+	iso_result_free(result);
+	iso_run_free(run);
+}
+
+static void test_steps_to_an_exit_code(void **state)
+{
+	(void)state;
+	struct iso_request request;
+	iso_request_init(&request);
+	iso_run *run = start("exit 7", &request);
+	assert_in_range(drive(run), 1, 100);
+	assert_false(iso_run_step(run)); /* once more does no harm */
+	finish(run, ISO_STATUS_FAILED, 7);
+}
+
+static void test_stepping_too_often_does_no_harm(void **state)
+{
+	(void)state;
+	struct iso_request request;
+	iso_request_init(&request);
+	iso_run *run = start("exit 3", &request);
+	while (iso_run_step(run))
+		;
+	finish(run, ISO_STATUS_FAILED, 3);
+}
+
+static void test_nobody_looks_and_nothing_is_lost(void **state)
+{
+	(void)state;
+	int pipe_fds[2];
+	char said[16] = "";
+	struct iso_request request;
+	iso_request_init(&request);
+	assert_int_equal(pipe(pipe_fds), 0);
+	request.stdout_fd = pipe_fds[1];
+	iso_run *run = start("echo early", &request);
+	usleep(300000); /* it has ended by now, and nobody has looked */
+	drive(run);
+	finish(run, ISO_STATUS_COMPLETED, 0);
+	close(pipe_fds[1]);
+	assert_int_equal(read(pipe_fds[0], said, sizeof(said) - 1), 6);
+	assert_string_equal(said, "early\n");
+	close(pipe_fds[0]);
+}
+
+static void test_a_wall_limit_makes_the_descriptor_readable(void **state)
+{
+	(void)state;
+	struct iso_request request;
+	iso_request_init(&request);
+	request.wall_limit_ms = 200;
+	request.grace_ms = 0;
+	iso_run *run = start("sleep 60", &request);
+	drive(run);
+	finish(run, ISO_STATUS_TIMED_OUT, 124);
+}
+
+static void test_a_cancel_is_a_signal_and_a_second_one_a_kill(void **state)
+{
+	(void)state;
+	struct iso_request request;
+	iso_request_init(&request);
+	request.grace_ms = 60000;
+	int pipe_fds[2];
+	char byte;
+	assert_int_equal(pipe(pipe_fds), 0);
+	request.stdout_fd = pipe_fds[1];
+	iso_run *run = start("trap '' INT; echo x; sleep 60 & wait; sleep 60", &request);
+	struct pollfd polled[] = {{.fd = iso_run_poll_fd(run), .events = POLLIN},
+				  {.fd = pipe_fds[0], .events = POLLIN}};
+	while (polled[1].revents == 0) {
+		assert_true(iso_run_step(run));
+		assert_true(poll(polled, 2, 60000) > 0);
+	}
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+	iso_run_cancel(run, SIGINT);
+	for (int i = 0; i < 20; i++) { /* it ignores that */
+		assert_true(iso_run_step(run));
+		usleep(5000);
+	}
+	iso_run_cancel(run, SIGINT);
+	drive(run);
+	finish(run, ISO_STATUS_CANCELLED, 128 + SIGINT);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+/* One socket for both streams, and output to a file: what epoll does not take twice, or at all. */
+static void test_odd_outlets(void **state)
+{
+	(void)state;
+	FILE *file = tmpfile();
+	struct iso_request request;
+	iso_request_init(&request);
+	assert_non_null(file);
+	request.stdout_fd = fileno(file);
+	request.stderr_fd = fileno(file);
+	iso_run *run = start("head -c 300000 /dev/zero; echo end >&2", &request);
+	drive(run);
+	finish(run, ISO_STATUS_COMPLETED, 0);
+	fseek(file, 0, SEEK_END);
+	assert_int_equal(ftell(file), 300000 + 4);
+	(void)fclose(file);
+}
+
+static void test_a_result_is_taken_once_and_at_the_end(void **state)
+{
+	(void)state;
+	struct iso_request request;
+	struct iso_error err = {0};
+	iso_result *result = NULL;
+	iso_request_init(&request);
+	iso_run *run = start("true", &request);
+	assert_int_equal(iso_run_take_result(run, &result, &err), -1);
+	assert_int_equal(err.code, ISO_ERR_INVALID);
+	drive(run);
+	iso_result_free(result_of(run));
+	assert_int_equal(iso_run_take_result(run, &result, &err), -1);
+	assert_int_equal(err.code, ISO_ERR_INVALID);
+	iso_run_free(run);
+}
+
+static void test_progress(void **state)
+{
+	(void)state;
+	struct iso_request request;
+	struct iso_progress progress = {.elapsed_ms = 77};
+	iso_request_init(&request);
+	iso_run *run = start("sleep 60", &request);
+	usleep(20000);
+	iso_run_progress(run, &progress);
+	assert_in_range(progress.elapsed_ms, 1, 60000);
+	iso_run_free(run); /* and a run that goes on can be given up */
+}
+
+static int open_station(void **state)
+{
+	struct iso_request request;
+	struct iso_error err = {0};
+	(void)state;
+	if (mkdtemp(workspace) == NULL || iso_station_new(&station, &err) < 0)
+		return -1;
+	iso_request_init(&request);
+	iso_run *run = start("true", &request);
+	drive(run);
+	iso_result *result = result_of(run);
+	bool works = iso_result_status(result) == ISO_STATUS_COMPLETED;
+	if (!works)
+		printf("skipped: %s\n", iso_result_error(result)->message);
+	iso_result_free(result);
+	iso_run_free(run);
+	const char *must = getenv("ISORUN_MUST_WORK");
+	if (!works && (must == NULL || strcmp(must, "1") != 0))
+		exit(0);
+	return works ? 0 : -1;
+}
+
+static int close_station(void **state)
+{
+	(void)state;
+	iso_station_free(station);
+	return rmdir(workspace);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_steps_to_an_exit_code),
+		cmocka_unit_test(test_stepping_too_often_does_no_harm),
+		cmocka_unit_test(test_nobody_looks_and_nothing_is_lost),
+		cmocka_unit_test(test_a_wall_limit_makes_the_descriptor_readable),
+		cmocka_unit_test(test_a_cancel_is_a_signal_and_a_second_one_a_kill),
+		cmocka_unit_test(test_odd_outlets),
+		cmocka_unit_test(test_a_result_is_taken_once_and_at_the_end),
+		cmocka_unit_test(test_progress),
+	};
+	return cmocka_run_group_tests(tests, open_station, close_station);
+}

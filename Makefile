@@ -55,12 +55,13 @@ MUSL_CFLAGS := $(CFLAGS) $(BASE) $(filter-out -D_FORTIFY_SOURCE=2,$(HARDEN)) \
 
 # --- sources ---------------------------------------------------------------------------------------
 
-CLI_SOURCES := $(wildcard runner/cli/*.c)
+CLI_SOURCES := $(wildcard runner/cli/*.c runner/cli/*/*.c)
 INIT_SOURCES := $(wildcard sandbox/init/*.c)
 # Programs that make a part of the library before it is compiled.
 GENERATORS  := sandbox/filter/gen_seccomp.c sandbox/net/gen_loopback.c
 BASE_SOURCES := $(wildcard runner/base/*.c runner/base/*/*.c)
-LIB_SOURCES := $(BASE_SOURCES) $(wildcard sandbox/*.c policy/*.c audit/*.c) \
+POLICY_SOURCES := $(wildcard policy/*.c policy/*/*.c)
+LIB_SOURCES := $(BASE_SOURCES) $(POLICY_SOURCES) $(wildcard sandbox/*.c audit/*.c) \
                $(filter-out $(INIT_SOURCES) $(GENERATORS),$(wildcard sandbox/*/*.c)) \
                $(filter-out $(CLI_SOURCES) $(BASE_SOURCES),$(wildcard runner/*/*.c))
 TEST_SOURCES := $(wildcard tests/test_*.c)
@@ -190,7 +191,7 @@ $(BUILD)/isorun-starved: $(PROGRAM_PARTS) $(PROGRAM_DIR)/integration/faults/star
 FUZZ_SECONDS ?= 60
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
-FUZZED       := $(BASE_SOURCES) $(wildcard policy/*.c audit/*.c)
+FUZZED       := $(BASE_SOURCES) $(POLICY_SOURCES) $(wildcard audit/*.c)
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZED)
 	@mkdir -p $(@D)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "runner/base/array.h"
 #include "runner/base/cleanup.h"
@@ -63,13 +62,13 @@ static int check_complete(const struct iso_json_at *answer, struct iso_error *er
 	static const char *const fields[] = {
 		"version",	"token",      "command_sha256", "cwd",		"workspace",
 		"allowed_root", "generation", "challenge",	"issued_at_ms", "expires_at_ms"};
-	char missing[256] = "";
+	char missing[256] = "", *end = missing;
 	for (size_t i = 0; i < ISO_COUNT(fields); i++) {
 		if (iso_json_member(answer, fields[i]).value != NULL)
 			continue;
-		if (missing[0] != '\0')
-			strcat(missing, ", ");
-		strcat(missing, fields[i]);
+		if (end > missing)
+			end = stpcpy(end, ", ");
+		end = stpcpy(end, fields[i]); /* all of them fit */
 	}
 	return missing[0] == '\0' ? 0
 				  : iso_error_set(err, ISO_ERR_DENIED, 0,
@@ -97,24 +96,14 @@ static int check_bindings(const struct iso_json_at *answer, const struct iso_bin
 	return 0;
 }
 
-static bool is_canonical_directory(const char *path)
-{
-	if (!iso_path_is_normal(path))
-		return false;
-	ISO_AUTO_FREE char *resolved = realpath(path, NULL);
-	struct stat st;
-	return resolved != NULL && strcmp(resolved, path) == 0 && stat(path, &st) == 0 &&
-	       S_ISDIR(st.st_mode);
-}
-
 /* CAP-3: the command stays where it was allowed. */
 static int check_places(const struct iso_json_at *answer, const struct iso_binding *binding,
-			struct iso_error *err)
+			bool (*is_directory)(const char *path), struct iso_error *err)
 {
 	const char *root = text_of(answer, "allowed_root");
-	if (root == NULL || !is_canonical_directory(root))
+	if (root == NULL || !iso_path_is_normal(root) || !is_directory(root))
 		return deny(err, "host capability allowed_root is no canonical directory");
-	if (!is_canonical_directory(binding->cwd) || !is_canonical_directory(binding->workspace))
+	if (!is_directory(binding->cwd) || !is_directory(binding->workspace))
 		return deny(err, "host capability cwd or workspace is no canonical directory");
 	if (!iso_path_is_beneath(binding->cwd, root))
 		return deny(err, "host capability cwd is outside allowed_root");
@@ -153,6 +142,7 @@ static int check_times(const struct iso_json_at *answer, int64_t now_ms,
 }
 
 int iso_capability_check(const cJSON *answer, const struct iso_binding *binding, int64_t now_ms,
+			 bool (*is_directory)(const char *path),
 			 struct iso_capability *ret_capability, struct iso_error *err)
 {
 	struct iso_json_at top = iso_json_root("the capability", answer);
@@ -174,7 +164,8 @@ int iso_capability_check(const cJSON *answer, const struct iso_binding *binding,
 	const char *token = text_of(&top, "token");
 	if (token == NULL || strlen(token) < ISO_TOKEN_MIN)
 		return deny(err, "host capability token is malformed");
-	if (check_bindings(&top, binding, err) < 0 || check_places(&top, binding, err) < 0 ||
+	if (check_bindings(&top, binding, err) < 0 ||
+	    check_places(&top, binding, is_directory, err) < 0 ||
 	    check_times(&top, now_ms, &capability, err) < 0)
 		return -1;
 	capability.token = strdup(token);

@@ -55,10 +55,12 @@ void iso_binding_add(const struct iso_binding *binding, struct iso_json *json, c
  *
  * answer  the JSON-RPC result, as read by iso_json_parse
  * now_ms  Unix time
+ * is_directory  whether a path is the canonical one of a directory, which only the host can say
  *
  * Errors: ISO_ERR_DENIED with the sentence of the rule; ISO_ERR_NOMEM.
  */
 int iso_capability_check(const cJSON *answer, const struct iso_binding *binding, int64_t now_ms,
+			 bool (*is_directory)(const char *path),
 			 struct iso_capability *ret_capability, struct iso_error *err);
 void iso_capability_done(struct iso_capability *capability);
 

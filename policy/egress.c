@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/words.h"
+#include "policy/shell/words.h"
 #include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
@@ -53,7 +53,8 @@ static bool is_dotted_quad(const char *name)
 	int parts = 0;
 	for (const char *at = name; *at != '\0'; parts++) {
 		size_t digits = strspn(at, "0123456789");
-		if (digits == 0 || digits > 3 || (digits > 1 && *at == '0') || atoi(at) > 255)
+		if (digits == 0 || digits > 3 || (digits > 1 && *at == '0') ||
+		    strtol(at, NULL, 10) > 255)
 			return false;
 		at += digits;
 		if (*at == '.')
@@ -225,17 +226,17 @@ static int add_operand(struct iso_strv *hosts, enum operands operands, const cha
 	return named && length > 0 ? add_authority(hosts, word, err) : 0;
 }
 
-static int add_client_operands(struct iso_strv *hosts, const struct iso_strv *words, size_t start,
+static int add_client_operands(struct iso_strv *hosts, const struct iso_words *words, size_t start,
 			       struct iso_error *err)
 {
 	size_t client = 0;
-	const char *base = iso_word_base(words->items[start]);
+	const char *base = iso_word_base(words->items[start].text);
 	while (client < ISO_COUNT(clients) && strcmp(clients[client].name, base) != 0)
 		client++;
 	if (client == ISO_COUNT(clients))
 		return 0;
 	for (size_t i = start + 1; i < words->count; i++) {
-		const char *word = words->items[i];
+		const char *word = words->items[i].text;
 		if (word[0] == '-' && word[1] != '\0') {
 			bool has_value = word[1] != '-' && word[2] == '\0' &&
 					 strchr(clients[client].with_value, word[1]) != NULL;
@@ -247,13 +248,13 @@ static int add_client_operands(struct iso_strv *hosts, const struct iso_strv *wo
 			if (is_host && !has_value && i + 1 < words->count)
 				i++;
 			if (is_host && i < words->count &&
-			    add_authority(hosts, words->items[i], err) < 0)
+			    add_authority(hosts, words->items[i].text, err) < 0)
 				return -1;
 			continue;
 		}
 		/* Behind a long option may stand its value. */
-		bool is_value = strncmp(words->items[i - 1], "--", 2) == 0 &&
-				strchr(words->items[i - 1], '=') == NULL;
+		bool is_value = strncmp(words->items[i - 1].text, "--", 2) == 0 &&
+				strchr(words->items[i - 1].text, '=') == NULL;
 		if (add_operand(hosts, is_value ? OPERANDS_URLS : clients[client].operands, word,
 				err) < 0)
 			return -1;
@@ -268,7 +269,7 @@ static int collect_simple(struct iso_strv *hosts, const struct iso_simple *simpl
 {
 	size_t start = iso_simple_start(simple);
 	for (size_t i = 0; i < simple->words.count; i++) {
-		const char *word = simple->words.items[i];
+		const char *word = simple->words.items[i].text;
 		bool is_url = false;
 		if (add_urls(hosts, word, &is_url, err) < 0 ||
 		    (!is_url && add_colon_forms(hosts, word, err) < 0))

@@ -7,7 +7,7 @@
 
 #include "policy/egress.h"
 #include "policy/names.h"
-#include "policy/shellcheck.h"
+#include "policy/shell/shellcheck.h"
 #include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
@@ -165,13 +165,13 @@ void iso_evaluate(const struct iso_policy *policy, const struct iso_call *call, 
 
 static int print_permissions(uint32_t permissions, struct iso_strv *lines, const char *before)
 {
-	char text[128] = "";
+	char text[128] = "", *end = text;
 	for (unsigned int number = 0; number < ISO_PERMISSION_COUNT; number++) {
 		if ((permissions & UINT32_C(1) << number) == 0)
 			continue;
-		if (text[0] != '\0')
-			strcat(text, " ");
-		strcat(text, iso_permission_name(number));
+		if (end > text)
+			end = stpcpy(end, " ");
+		end = stpcpy(end, iso_permission_name(number)); /* six words fit */
 	}
 	return iso_strv_addf(lines, "%s%s", before, text[0] != '\0' ? text : "none");
 }

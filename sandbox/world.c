@@ -50,7 +50,7 @@ void iso_world_done(struct iso_world *world)
 }
 
 struct iso_fsop *iso_world_add(struct iso_world *world, enum iso_fsop_kind kind, const char *target,
-			      const char *source)
+			       const char *source)
 {
 	if (!iso_array_grow(&world->fsops, world->fsop_count, sizeof(*world->fsops)))
 		return NULL;
@@ -92,7 +92,8 @@ static void print_fsop(struct iso_json *json, cJSON *list, const struct iso_fsop
 	add_flag(json, object, "owner_mapped", op->owner_mapped);
 }
 
-static void print_identity(const struct iso_identity *identity, struct iso_json *json, cJSON *object)
+static void print_identity(const struct iso_identity *identity, struct iso_json *json,
+			   cJSON *object)
 {
 	iso_json_add_text(json, object, "kind", identity_names[identity->kind]);
 	iso_json_add_u64(json, object, "uid", identity->inner_uid);

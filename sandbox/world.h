@@ -81,7 +81,8 @@ struct iso_world {
 	size_t fsop_count;
 	bool cgroup_optional;
 	uint64_t capabilities; /* bit N: capability N in the payload's user namespace */
-	struct iso_seccomp_custom seccomp; /* owned; behind the default one; no instructions: none */
+	struct iso_seccomp_custom
+		seccomp;       /* owned; behind the default one; no instructions: none */
 	uint32_t landlock_abi; /* the second wall; 0: this kernel has none that fits */
 	uint64_t workspace_dev, workspace_ino; /* which directory was meant; not printed */
 	struct iso_strv protected_paths;       /* workspace-relative; their creation is sensitive */

@@ -1,4 +1,5 @@
 /* policy/capability: what a worker asks for, and which answers it refuses (CAP). */
+#include "runner/workspace/named_path.h"
 #include "tests/test.h"
 
 #include <cjson/cJSON.h>
@@ -100,7 +101,8 @@ static void test_CAP_2_CAP_3_CAP_4_a_good_answer_is_taken(void **state)
 	struct iso_capability capability = {0};
 	struct iso_error err = {0};
 	cJSON *answer = make_answer(&binding, NULL, NULL);
-	if (iso_capability_check(answer, &binding, NOW, &capability, &err) < 0)
+	if (iso_capability_check(answer, &binding, NOW, iso_named_path_is_directory, &capability,
+				 &err) < 0)
 		fail_msg("%s", err.message);
 	assert_string_equal(capability.token, "tttttttttttttttttttttttt");
 	assert_string_equal(capability.allowed_root, "/usr");
@@ -163,7 +165,8 @@ static void test_CAP_2_CAP_3_CAP_4_every_field_that_is_wrong_is_refused(void **s
 		struct iso_capability capability = {0};
 		struct iso_error err = {0};
 		cJSON *answer = make_answer(&binding, rows[i].field, rows[i].value);
-		int status = iso_capability_check(answer, &binding, NOW, &capability, &err);
+		int status = iso_capability_check(answer, &binding, NOW,
+						  iso_named_path_is_directory, &capability, &err);
 		if (status == 0 || strcmp(err.message, rows[i].message) != 0)
 			fail_msg("%s %s: \"%s\"", rows[i].field, rows[i].value, err.message);
 		assert_null(capability.token);
@@ -183,9 +186,10 @@ static void test_CAP_4_times_at_their_edges(void **state)
 		struct iso_binding binding = make_binding();
 		struct iso_capability capability = {0};
 		cJSON *answer = make_answer(&binding, NULL, NULL);
-		assert_int_equal(
-			iso_capability_check(answer, &binding, rows[i].now, &capability, NULL),
-			rows[i].good ? 0 : -1);
+		assert_int_equal(iso_capability_check(answer, &binding, rows[i].now,
+						      iso_named_path_is_directory, &capability,
+						      NULL),
+				 rows[i].good ? 0 : -1);
 		iso_capability_done(&capability);
 		cJSON_Delete(answer);
 	}
@@ -212,7 +216,9 @@ static void test_CAP_2_what_is_no_capability(void **state)
 		assert_int_equal(
 			iso_json_parse("it", rows[i].answer, strlen(rows[i].answer), &answer, &err),
 			0);
-		assert_int_equal(iso_capability_check(answer, &binding, NOW, &capability, &err),
+		assert_int_equal(iso_capability_check(answer, &binding, NOW,
+						      iso_named_path_is_directory, &capability,
+						      &err),
 				 -1);
 		assert_string_equal(err.message, rows[i].message);
 		cJSON_Delete(answer);

@@ -9,7 +9,8 @@ static int parse(struct cli_run *run, const char *const *words, char ***ret_rest
 		 struct iso_error *err)
 {
 	cli_run_init(run);
-	return cli_run_parse(run, (char **)words, ret_rest, err);
+	char *name[] = {(char *)"run", NULL}, **rest;
+	return cli_run_parse(cli_find_command(name, &rest), run, (char **)words, ret_rest, err);
 }
 
 static void test_both_spellings_of_a_value(void **state)
@@ -49,9 +50,7 @@ static void test_every_option_is_found_and_needs_its_value(void **state)
 			struct iso_error err = {0};
 			char **rest = NULL;
 			assert_true(strlen(option->help) > 5);
-			assert_int_equal(cli_options_read(command->options, command->name, target,
-							  words, &rest, &err),
-					 -1);
+			assert_int_equal(cli_options_read(command, target, words, &rest, &err), -1);
 			if (strstr(err.message,
 				   option->argument != NULL ? "is missing" : "takes no value") ==
 			    NULL)
@@ -133,9 +132,7 @@ static void test_help_is_an_option_of_every_command(void **state)
 		char *words[] = {help, NULL};
 		struct iso_error err = {0};
 		char **rest = NULL;
-		assert_int_equal(cli_options_read(cli_commands[i].options, cli_commands[i].name,
-						  target, words, &rest, &err),
-				 1);
+		assert_int_equal(cli_options_read(&cli_commands[i], target, words, &rest, &err), 1);
 	}
 }
 

@@ -180,8 +180,9 @@ static int make_tree(void **state)
 	static const struct iso_strv no_names = {NULL, 0};
 	static const struct {
 		const char *text, *name;
-	} links[] = {{"file", "link"},	    {"dir/..", "up"},	 {"..", "out"},
-		     {"/etc/passwd", "absolute"}, {"loop", "loop"}, {".git", "to-git"}};
+	} links[] = {{"file", "link"}, {"dir/..", "up"},
+		     {"..", "out"},    {"/etc/passwd", "absolute"},
+		     {"loop", "loop"}, {".git", "to-git"}};
 	struct iso_error err = {0};
 	(void)state;
 	if (mkdtemp(root) == NULL || iso_workspace_open(root, &no_names, &workspace, &err) < 0)

@@ -3,9 +3,9 @@
 
 #include <cjson/cJSON.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "audit/verify.h"

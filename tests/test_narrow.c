@@ -90,9 +90,9 @@ static void test_limits_take_the_smaller_value(void **state)
 			*member(&asked, &limits[i]) = rows[row].asked;
 			assert_int_equal(narrow(&policy, &granted, &asked, &narrowed, &err), 0);
 			if (*member(&narrowed.request, &limits[i]) != rows[row].expected)
-				fail_msg("%s, row %zu: %llx", limits[i].name, row,
-					 (unsigned long long)*member(&narrowed.request,
-								     &limits[i]));
+				fail_msg(
+					"%s, row %zu: %llx", limits[i].name, row,
+					(unsigned long long)*member(&narrowed.request, &limits[i]));
 			iso_narrowed_done(&narrowed);
 		}
 	}
@@ -209,9 +209,12 @@ static void test_variables_and_places_must_be_the_policys(void **state)
 		char *passed;
 		const char *workspace, *refused; /* NULL: it is fine */
 	} rows[] = {
-		{term, NULL, NULL},	   {secret, NULL, "--pass-env"},
-		{NULL, "/src", NULL},	   {NULL, "/src/below", NULL},
-		{NULL, "/srcery", "--workspace"}, {NULL, "/", "--workspace"},
+		{term, NULL, NULL},
+		{secret, NULL, "--pass-env"},
+		{NULL, "/src", NULL},
+		{NULL, "/src/below", NULL},
+		{NULL, "/srcery", "--workspace"},
+		{NULL, "/", "--workspace"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct iso_policy policy = test_policy();

@@ -55,8 +55,7 @@ static void finish(iso_run *run, enum iso_status status, int code)
 	if (iso_result_status(result) != status || iso_result_exit_code(result) != code)
 		fail_msg("%s, %d: %s", iso_status_name(iso_result_status(result)),
 			 iso_result_exit_code(result),
-			 iso_result_error(result) != NULL ? iso_result_error(result)->message
-							  : "");
+			 iso_result_error(result) != NULL ? iso_result_error(result)->message : "");
 	iso_result_free(result);
 	iso_run_free(run);
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "policy/egress.h"
-#include "policy/shellcheck.h"
-#include "policy/words.h"
+#include "policy/shell/shellcheck.h"
+#include "policy/shell/words.h"
 
 #define FEWEST_LINES 60
 

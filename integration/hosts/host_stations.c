@@ -20,7 +20,8 @@ static int run_on(iso_station *station)
 		return 1;
 	while (iso_run_step(run))
 		;
-	int failed = iso_run_take_result(run, &result, &err) < 0 || iso_result_exit_code(result) != 0;
+	int failed =
+		iso_run_take_result(run, &result, &err) < 0 || iso_result_exit_code(result) != 0;
 	if (result != NULL && iso_result_error(result) != NULL)
 		fprintf(stderr, "host_stations: %s\n", iso_result_error(result)->message);
 	iso_result_free(result);

@@ -15,6 +15,7 @@
 #include "runner/base/text/json.h"
 #include "runner/base/text/utf8.h"
 #include "runner/calls/session.h"
+#include "runner/workspace/named_path.h"
 
 #define STDOUT_CHARACTERS 30000
 #define STDERR_CHARACTERS 8000
@@ -51,8 +52,8 @@ static int authorize(iso_session *session, const struct iso_binding *binding,
 	iso_binding_add(binding, &json, root);
 	if (ask(session, "authorize_bash", &json, root, &answer, err) < 0)
 		return -1;
-	int status =
-		iso_capability_check(answer, binding, iso_clock_unix_ms(), ret_capability, err);
+	int status = iso_capability_check(answer, binding, iso_clock_unix_ms(),
+					  iso_named_path_is_directory, ret_capability, err);
 	cJSON_Delete(answer);
 	return status;
 }

@@ -69,8 +69,7 @@ static int act(const struct cli_command *command, char **argv,
 {
 	struct action action = {.options = {.origin = "isorun"}};
 	struct iso_error err = {0};
-	int status = cli_options_read(command->options, command->name, &action.options, argv,
-				      &action.files, &err);
+	int status = cli_options_read(command, &action.options, argv, &action.files, &err);
 	if (status > 0)
 		return cli_explain_command(command);
 	while (status == 0 && action.files[action.file_count] != NULL)

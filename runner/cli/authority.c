@@ -5,7 +5,7 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/cli/cli.h"
-#include "runner/cli/signals.h"
+#include "runner/cli/terminal/signals.h"
 
 static int serve(const char *policy, const char *socket, const char *state, struct iso_error *err)
 {
@@ -41,8 +41,7 @@ int cli_authority(const struct cli_command *command, char **argv)
 	struct authority_options options = {NULL, NULL, NULL};
 	struct iso_error err = {0};
 	char **rest;
-	int status = cli_options_read_all(command->options, command->name, &options, argv, 0, &rest,
-					  &err);
+	int status = cli_options_read(command, &options, argv, &rest, &err);
 	if (status > 0)
 		return cli_explain_command(command);
 	if (status == 0 && (options.policy == NULL || options.socket == NULL))

@@ -3,22 +3,11 @@
 #define ISORUN_CLI_CLI_H
 
 #include "runner/base/text/strv.h"
-#include "runner/cli/options.h"
+#include "runner/cli/options/options.h"
 #include "runner/isorun.h"
 
 #define CLI_EXIT_FAILED	       125 /* isorun could not or would not run it */
 #define CLI_ENOUGH_DESCRIPTORS 64  /* for one run; a soft limit below that is raised */
-
-/* One command: all that parsing, help, completions and the manual know of it. */
-struct cli_command {
-	const char *name;  /* "run"; "audit verify" for an action of a command */
-	const char *usage; /* what follows the name */
-	const char *summary;
-	const struct cli_option *options;
-	const char *operands; /* the words that can follow, "bash|zsh|fish"; or NULL: anything */
-	const char *notes;    /* for its help, or NULL */
-	int (*main)(const struct cli_command *command, char **argv); /* the exit code */
-};
 
 extern const struct cli_command cli_commands[];
 extern const size_t cli_command_count;
@@ -46,7 +35,8 @@ extern const struct cli_option cli_run_options[], cli_exec_options[], cli_bash_o
 
 /* As cli_options_read, with what follows from several options together. Where the receipt goes is
  * known even on failure. */
-int cli_run_parse(struct cli_run *run, char **argv, char ***ret_rest, struct iso_error *err);
+int cli_run_parse(const struct cli_command *command, struct cli_run *run, char **argv,
+		  char ***ret_rest, struct iso_error *err);
 void cli_run_init(struct cli_run *run);
 void cli_run_done(struct cli_run *run);
 

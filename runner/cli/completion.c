@@ -248,7 +248,7 @@ int cli_completion(const struct cli_command *command, char **argv)
 	} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
 	struct iso_error err = {0};
 	char **rest;
-	int status = cli_options_read(command->options, command->name, NULL, argv, &rest, &err);
+	int status = cli_options_read(command, NULL, argv, &rest, &err);
 	if (status > 0)
 		return cli_explain_command(command);
 	for (size_t i = 0; status == 0 && rest[0] != NULL && i < ISO_COUNT(shells); i++) {

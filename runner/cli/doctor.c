@@ -51,8 +51,7 @@ int cli_doctor(const struct cli_command *command, char **argv)
 	ISO_AUTO_FREE char *json = NULL;
 	bool usable = false;
 	char **rest;
-	int status = cli_options_read_all(command->options, command->name, &options, argv, 0, &rest,
-					  &err);
+	int status = cli_options_read(command, &options, argv, &rest, &err);
 	if (status > 0)
 		return cli_explain_command(command);
 	if (status < 0 || iso_doctor(&json, &usable, &err) < 0)

@@ -15,7 +15,7 @@
 #include "runner/base/text/json.h"
 #include "runner/base/text/parse.h"
 #include "runner/cli/cli.h"
-#include "runner/cli/signals.h"
+#include "runner/cli/terminal/signals.h"
 #include "runner/ledger/ledger.h"
 
 #define ARGUMENTS_MAX ((size_t)1 << 20)
@@ -155,8 +155,7 @@ int cli_exec(const struct cli_command *command, char **argv)
 	struct iso_error err = {0};
 	char **rest;
 	iso_session_options_init(&call.options);
-	int status =
-		cli_options_read_all(command->options, command->name, &call, argv, 0, &rest, &err);
+	int status = cli_options_read(command, &call, argv, &rest, &err);
 	if (status != 0)
 		return status > 0 ? cli_explain_command(command) : cli_fail(&err);
 	return call.tool == NULL && !call.list ? missing("tool") : call_tool(&call);
@@ -189,8 +188,7 @@ int cli_bash(const struct cli_command *command, char **argv)
 	ISO_AUTO_FREE char *arguments = NULL;
 	char **rest;
 	iso_session_options_init(&call.options);
-	int status =
-		cli_options_read_all(command->options, command->name, &call, argv, 1, &rest, &err);
+	int status = cli_options_read(command, &call, argv, &rest, &err);
 	if (status > 0)
 		return cli_explain_command(command);
 	if (status < 0 ||
@@ -210,8 +208,7 @@ int cli_explain(const struct cli_command *command, char **argv)
 	bool allowed = false;
 	char **rest;
 	iso_session_options_init(&call.options);
-	int status =
-		cli_options_read_all(command->options, command->name, &call, argv, 0, &rest, &err);
+	int status = cli_options_read(command, &call, argv, &rest, &err);
 	if (status > 0)
 		return cli_explain_command(command);
 	if (status < 0 || read_arguments(&call, &read, &err) < 0)

@@ -9,8 +9,7 @@ int cli_gc(const struct cli_command *command, char **argv)
 	struct iso_error err = {0};
 	uint64_t removed = 0;
 	char **rest;
-	int status =
-		cli_options_read_all(command->options, command->name, NULL, argv, 0, &rest, &err);
+	int status = cli_options_read(command, NULL, argv, &rest, &err);
 	if (status > 0)
 		return cli_explain_command(command);
 	if (status == 0)

@@ -20,7 +20,8 @@ int cli_print_line(const char *text)
 {
 	char reason[ISO_ERRNO_TEXT_SIZE];
 	if (printf("%s\n", text) < 0 || fflush(stdout) != 0) {
-		fprintf(stderr, "isorun: write standard output: %s\n", iso_errno_text(errno, reason));
+		fprintf(stderr, "isorun: write standard output: %s\n",
+			iso_errno_text(errno, reason));
 		return CLI_EXIT_FAILED;
 	}
 	return 0;

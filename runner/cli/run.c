@@ -10,10 +10,10 @@
 #include "runner/base/error.h"
 #include "runner/cli/cli.h"
 #include "runner/cli/policy.h"
-#include "runner/cli/signals.h"
 #include "runner/cli/sink.h"
-#include "runner/cli/status.h"
-#include "runner/cli/terminal.h"
+#include "runner/cli/terminal/signals.h"
+#include "runner/cli/terminal/status.h"
+#include "runner/cli/terminal/terminal.h"
 #include "runner/engine/receipt.h"
 #include "runner/ledger/ledger.h"
 #include "runner/workspace/named_path.h"
@@ -159,7 +159,7 @@ int cli_run(const struct cli_command *command, char **argv)
 	char **rest;
 	int code = CLI_EXIT_FAILED;
 	cli_run_init(&run);
-	int status = cli_run_parse(&run, argv, &rest, &err);
+	int status = cli_run_parse(command, &run, argv, &rest, &err);
 	bool help = status == 1;
 	if (status == 0)
 		status = cli_policy_apply(&run, &policy, &err);
@@ -191,7 +191,7 @@ int cli_plan(const struct cli_command *command, char **argv)
 	char **rest;
 	int code = CLI_EXIT_FAILED;
 	cli_run_init(&run);
-	int status = cli_run_parse(&run, argv, &rest, &err);
+	int status = cli_run_parse(command, &run, argv, &rest, &err);
 	if (status == 1)
 		code = cli_explain_command(command);
 	else if (status == 0 && cli_policy_apply(&run, &policy, &err) == 0 &&

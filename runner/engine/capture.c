@@ -57,8 +57,8 @@ static void cut_to_characters(struct iso_captured *captured, uint64_t limit)
 }
 
 /* Keep what the stream retained, and its digest. */
-static int keep_stream(struct iso_stream *stream, uint64_t limit,
-		       struct iso_captured *ret_captured, struct iso_error *err)
+static int keep_stream(struct iso_stream *stream, uint64_t limit, struct iso_captured *ret_captured,
+		       struct iso_error *err)
 {
 	struct iso_captured captured = {
 		.captured = stream->capture,

@@ -110,9 +110,8 @@ static int look_after(struct iso_run *run, struct iso_error *err)
 		return 0;
 	if (iso_snapshot_take(run->workspace_fd, &iso_snapshot_standard, &after, err) < 0)
 		return -1;
-	int status =
-		iso_diff_compare(&run->before, &after, run->plan.world.protected_paths.items,
-				 &run->result->diff, err);
+	int status = iso_diff_compare(&run->before, &after, run->plan.world.protected_paths.items,
+				      &run->result->diff, err);
 	iso_snapshot_done(&after);
 	run->result->has_diff = status == 0;
 	return status;

@@ -37,7 +37,7 @@ int iso_ledger_require(struct iso_ledger *ledger, struct iso_error *err);
 
 /* What the desk is told of a request, beyond its result. */
 struct iso_ledger_entry {
-	const char *tool; /* static; the tool's own name, never a caller's words */
+	const char *tool;	   /* static; the tool's own name, never a caller's words */
 	const char *policy_sha256; /* borrowed; NULL: no policy */
 	const char *request_json;  /* borrowed; canonical; NULL: the result's own, if it has one */
 	int64_t received_mono_ns;  /* when it came: what did not run took this long */

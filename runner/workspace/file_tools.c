@@ -232,25 +232,32 @@ static int dress(int fd, const struct iso_workspace *workspace, const struct tar
 	return fchmod(fd, target->exists ? target->st.st_mode & 0777 : 0644);
 }
 
-static int swap(const struct iso_workspace *workspace, int dir_fd, const char *name,
-		const char *path, const char *text, const struct target *target,
-		struct iso_error *err)
+/* What is to be written, and where. All borrowed. */
+struct written {
+	int dir_fd;
+	const char *name; /* in that directory */
+	const char *path; /* as the caller named it, for messages */
+	const char *text;
+};
+
+static int swap(const struct iso_workspace *workspace, const struct written *written,
+		const struct target *target, struct iso_error *err)
 {
 	ISO_CLEANUP(iso_fresh_file_done) struct iso_fresh_file file = {.fd = -1};
-	if (iso_fresh_file_open(dir_fd, 0600, TEMPORARY, &file) < 0 ||
-	    iso_fd_write_all(file.fd, text, strlen(text)) < 0 ||
+	if (iso_fresh_file_open(written->dir_fd, 0600, TEMPORARY, &file) < 0 ||
+	    iso_fd_write_all(file.fd, written->text, strlen(written->text)) < 0 ||
 	    dress(file.fd, workspace, target) < 0 || fsync(file.fd) < 0)
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "write \"%s\"", path);
-	if ((target->exists ? iso_fresh_file_replace(&file, name)
-			    : iso_fresh_file_create(&file, name)) < 0) {
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "write \"%s\"", written->path);
+	if ((target->exists ? iso_fresh_file_replace(&file, written->name)
+			    : iso_fresh_file_create(&file, written->name)) < 0) {
 		if (errno == EEXIST) /* made meanwhile, by one that takes no lock */
 			return iso_error_set(err, ISO_ERR_INVALID, 0,
 					     "Existing files require matching expected_sha256");
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "name \"%s\"", path);
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "name \"%s\"", written->path);
 	}
-	if (fsync(dir_fd) < 0)
+	if (fsync(written->dir_fd) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "flush the directory of \"%s\"",
-				     path);
+				     written->path);
 	return 0;
 }
 
@@ -310,7 +317,7 @@ int iso_tool_write(const struct iso_workspace *workspace, const char *path, cons
 		return -1;
 	remove_leftovers(dir_fd);
 	if (compare(dir_fd, name, path, expected, &target, err) < 0 ||
-	    swap(workspace, dir_fd, name, path, text, &target, err) < 0)
+	    swap(workspace, &(struct written){dir_fd, name, path, text}, &target, err) < 0)
 		return -1;
 	return print_written(path, text, ret_text, err);
 }

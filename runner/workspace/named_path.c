@@ -145,3 +145,10 @@ void iso_named_path_done(struct iso_named_path *named)
 	free(named->path);
 	*named = (struct iso_named_path){.fd = -1};
 }
+
+bool iso_named_path_is_directory(const char *path)
+{
+	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
+	return iso_named_path_open(path, "the directory", &named, NULL) == 0 &&
+	       S_ISDIR(named.mode) && strcmp(named.path, path) == 0;
+}

@@ -36,4 +36,7 @@ bool iso_named_path_is_inside(const char *path, const char *workspace);
 /* Release it; a zeroed value is fine. */
 void iso_named_path_done(struct iso_named_path *named);
 
+/* Whether `path` is the canonical path of a directory. */
+bool iso_named_path_is_directory(const char *path);
+
 #endif

@@ -43,7 +43,8 @@ static int gather_strings(const struct iso_plan *plan, struct iso_strv *ret_stri
 {
 	const char *search = iso_strv_find_variable(&plan->command.env, "PATH");
 	search = search == NULL ? "" : search + strlen("PATH=");
-	if (iso_strv_add(ret_strings, plan->command.workdir) < 0 || iso_strv_add(ret_strings, search) < 0)
+	if (iso_strv_add(ret_strings, plan->command.workdir) < 0 ||
+	    iso_strv_add(ret_strings, search) < 0)
 		return iso_error_nomem(err);
 	for (size_t i = 0; i < plan->world.fsop_count; i++) {
 		if (is_writable_place(&plan->world.fsops[i]) &&

@@ -129,9 +129,7 @@ void iso_watch_arm(struct iso_watch *watch, int64_t deadline_ns)
 		const struct iso_watch_slot *slot = &watch->slots[i];
 		if (slot->wanted == 0 || (!slot->always && !slot->blind))
 			continue;
-		int64_t due = slot->always
-				      ? 1
-				      : iso_deadline_after(iso_clock_mono_ns(), BLIND_MS);
+		int64_t due = slot->always ? 1 : iso_deadline_after(iso_clock_mono_ns(), BLIND_MS);
 		deadline_ns = iso_deadline_min(deadline_ns, due);
 	}
 	if (deadline_ns == watch->deadline_ns)
@@ -165,8 +163,8 @@ void iso_watch_collect(struct iso_watch *watch, bool wait)
 	int count = epoll_wait(watch->fd, events, ISO_WATCH_SLOTS + 1, wait ? -1 : 0);
 	for (int i = 0; i < ISO_WATCH_SLOTS; i++) {
 		struct iso_watch_slot *slot = &watch->slots[i];
-		slot->ready = slot->wanted != 0 &&
-			      (slot->always || (slot->blind && is_ready_now(slot)));
+		slot->ready =
+			slot->wanted != 0 && (slot->always || (slot->blind && is_ready_now(slot)));
 	}
 	for (int i = 0; i < count; i++) {
 		uint32_t index = events[i].data.u32;

@@ -6,6 +6,11 @@
 #include "policy/capability.h"
 #include "runner/base/text/json_read.h"
 
+static bool is_directory(const char *path)
+{
+	return path[0] == '/';
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -23,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cJSON *answer;
 	if (iso_json_parse("it", (const char *)data, size, &answer, &err) < 0)
 		return 0;
-	if (iso_capability_check(answer, &binding, 1700000000000, &capability, &err) == 0)
+	if (iso_capability_check(answer, &binding, 1700000000000, is_directory, &capability,
+				 &err) == 0)
 		iso_capability_done(&capability);
 	else if (err.message[0] == '\0')
 		__builtin_trap();

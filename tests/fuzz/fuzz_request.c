@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "policy/egress.h"
-#include "policy/shellcheck.h"
+#include "policy/shell/shellcheck.h"
 #include "policy/tools.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,8 +2,8 @@
  * Options as typed rows: the same table drives parsing, help, completions, and the check of the
  * manual. A row says which member of its command's structure an option fills.
  */
-#ifndef ISORUN_CLI_OPTIONS_H
-#define ISORUN_CLI_OPTIONS_H
+#ifndef ISORUN_CLI_OPTIONS_OPTIONS_H
+#define ISORUN_CLI_OPTIONS_OPTIONS_H
 
 #include <stddef.h>
 
@@ -39,23 +39,32 @@ struct cli_option {
 
 #define CLI_MEMBER(type, member) offsetof(type, member), sizeof(((type *)NULL)->member)
 
+/* One command: all that parsing, help, completions and the manual know of it. */
+struct cli_command {
+	const char *name;  /* "run"; "audit verify" for an action of a command */
+	const char *usage; /* what follows the name */
+	const char *summary;
+	const struct cli_option *options;
+	int operand_count;    /* how many words follow the options; CLI_ANY: what it likes */
+	const char *operands; /* the words that they can be, "bash|zsh|fish"; or NULL: anything */
+	const char *notes;    /* for its help, or NULL */
+	int (*main)(const struct cli_command *command, char **argv); /* the exit code */
+};
+
+#define CLI_ANY (-1)
+
 /*
  * Read the options at the start of `argv` (NULL-terminated) into `target`, the structure that the
- * rows are about. They end before the first other word, or after "--".
+ * command's rows are about. They end before the first other word, or after "--".
  *
- * command   its name, for hints
  * ret_rest  what follows the options
  *
  * Returns 0, 1 when --help is among them (which every command has), or -1 with ISO_ERR_INVALID. What
  * is wrong first is told, and the rest is read all the same: a request that is refused may still
  * say where its receipt goes.
  */
-int cli_options_read(const struct cli_option *options, const char *command, void *target,
-		     char **argv, char ***ret_rest, struct iso_error *err);
-
-/* As that, for commands that take `operands` words and no more after their options. */
-int cli_options_read_all(const struct cli_option *options, const char *command, void *target,
-			 char **argv, size_t operands, char ***ret_rest, struct iso_error *err);
+int cli_options_read(const struct cli_command *command, void *target, char **argv, char ***ret_rest,
+		     struct iso_error *err);
 
 /* Refuse the value of --`option`: always -1. */
 int cli_refuse(struct iso_error *err, const char *option, const char *value, const char *rule);

@@ -1,6 +1,6 @@
 /* The caller's terminal while a payload has one of its own: raw, and restored in any case. */
-#ifndef ISORUN_CLI_TERMINAL_H
-#define ISORUN_CLI_TERMINAL_H
+#ifndef ISORUN_CLI_TERMINAL_TERMINAL_H
+#define ISORUN_CLI_TERMINAL_TERMINAL_H
 
 #include <stdbool.h>
 #include <termios.h>

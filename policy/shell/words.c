@@ -3,12 +3,13 @@
  * lists, redirections and here-documents; it does not know what is on the host. Where the real
  * shell would do something else, the sandbox still holds: this is for verdicts by words only.
  */
-#include "policy/words.h"
+#include "policy/shell/words.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 
 #define VARIABLE_MAX 64
@@ -17,13 +18,14 @@
 struct text {
 	char *data; /* owned, NUL-terminated once it is not NULL */
 	size_t size;
+	bool downloads;
 };
 
 struct reader {
 	const char *at, *end;
 	struct iso_line *line;
-	struct iso_strv *variables; /* "NAME=VALUE", shared with nested readers */
-	enum iso_joint joint;	    /* of the next simple command */
+	struct iso_words *variables; /* "NAME=VALUE", shared with nested readers */
+	enum iso_joint joint;	     /* of the next simple command */
 	int depth;
 	const char *document_end; /* behind the here-documents of this line, or NULL */
 	bool failed;		  /* out of memory */
@@ -145,27 +147,42 @@ static void read_substitution(struct reader *reader, struct text *word, const ch
 {
 	size_t before = reader->line->count;
 	read_nested(reader, reader->at, (size_t)(closing - reader->at));
-	bool downloads = false;
-	for (size_t i = before > 0 ? before - 1 : 0; i + 1 < reader->line->count; i++) {
-		const struct iso_simple *simple = &reader->line->commands[i];
-		size_t start = iso_simple_start(simple);
-		const char *base = start < simple->words.count
-					   ? iso_word_base(simple->words.items[start])
-					   : "";
-		downloads |= strcmp(base, "curl") == 0 || strcmp(base, "wget") == 0;
-	}
-	put(reader, word, downloads ? "$(download)" : "$()", downloads ? 11 : 3);
+	for (size_t i = before > 0 ? before - 1 : 0; i + 1 < reader->line->count; i++)
+		word->downloads |= iso_simple_downloads(&reader->line->commands[i]);
+	put(reader, word, "$()", 3);
 	reader->at = closing < reader->end ? closing + 1 : closing;
 }
 
-static const char *find_variable(const struct reader *reader, const char *name, size_t length)
+/* The last assignment to a variable, or NULL. */
+static const struct iso_word *find_variable(const struct reader *reader, const char *name,
+					    size_t length)
 {
 	for (size_t i = reader->variables->count; i-- > 0;) {
-		const char *item = reader->variables->items[i];
-		if (strncmp(item, name, length) == 0 && item[length] == '=')
-			return item + length + 1;
+		const struct iso_word *item = &reader->variables->items[i];
+		if (strncmp(item->text, name, length) == 0 && item->text[length] == '=')
+			return item;
 	}
 	return NULL;
+}
+
+static void append_word(struct reader *reader, struct iso_words *words, const char *text,
+			bool downloads)
+{
+	char *copy = strdup(text);
+	if (copy == NULL || !iso_array_grow(&words->items, words->count, sizeof(*words->items))) {
+		free(copy);
+		reader->failed = true;
+		return;
+	}
+	words->items[words->count++] = (struct iso_word){copy, downloads};
+}
+
+static void free_words(struct iso_words *words)
+{
+	for (size_t i = 0; i < words->count; i++)
+		free(words->items[i].text);
+	free(words->items);
+	*words = (struct iso_words){NULL, 0};
 }
 
 static size_t name_length(const char *at, const char *end)
@@ -187,14 +204,16 @@ static void read_dollar(struct reader *reader, struct text *word)
 	bool braced = next_is(reader, "{");
 	const char *name = reader->at + braced;
 	size_t length = name_length(name, reader->end);
-	const char *value = length > 0 ? find_variable(reader, name, length) : NULL;
+	const struct iso_word *value = length > 0 ? find_variable(reader, name, length) : NULL;
 	const char *behind = name + length;
 	if (braced) {
 		const char *closing = memchr(behind, '}', (size_t)(reader->end - behind));
 		behind = closing != NULL ? closing + 1 : reader->end;
 	}
 	if (value != NULL) {
-		put(reader, word, value, strlen(value));
+		const char *text = value->text + length + 1;
+		put(reader, word, text, strlen(text));
+		word->downloads |= value->downloads;
 	} else {
 		put_char(reader, word, '$');
 		put(reader, word, name, length);
@@ -233,30 +252,38 @@ static void read_double_quotes(struct reader *reader, struct text *word)
 		reader->at++;
 }
 
-static void add_word(struct reader *reader, const char *word)
+static void set_variable(struct reader *reader, const char *assignment, bool downloads)
+{
+	if (reader->variables->count < VARIABLE_MAX)
+		append_word(reader, reader->variables, assignment, downloads);
+}
+
+static void add_word(struct reader *reader, const char *word, bool downloads)
 {
 	struct iso_simple *simple = current(reader);
-	if (iso_strv_add(&simple->words, word) < 0)
-		reader->failed = true;
+	append_word(reader, &simple->words, word, downloads);
 	/* "NAME=VALUE" in front of, or without, a command sets a variable for what follows. */
-	if (simple->words.count == 1 && iso_word_assigned(word) > 0 &&
-	    reader->variables->count < VARIABLE_MAX && iso_strv_add(reader->variables, word) < 0)
-		reader->failed = true;
+	if (simple->words.count == 1 && iso_word_assigned(word) > 0)
+		set_variable(reader, word, downloads);
 	/* "for NAME in VALUES": each value, one after the other. */
-	if (simple->words.count > 3 && strcmp(simple->words.items[0], "for") == 0 &&
-	    reader->variables->count < VARIABLE_MAX &&
-	    iso_strv_addf(reader->variables, "%s=%s", simple->words.items[1], word) < 0)
+	if (simple->words.count <= 3 || strcmp(simple->words.items[0].text, "for") != 0)
+		return;
+	ISO_AUTO_FREE char *assignment = iso_strf("%s=%s", simple->words.items[1].text, word);
+	if (assignment == NULL)
 		reader->failed = true;
+	else
+		set_variable(reader, assignment, downloads);
 }
 
 /* {a,b,c} as a whole word; and an unquoted variable that holds blanks: several words. */
-static void add_split(struct reader *reader, const char *word, bool quoted)
+static void add_split(struct reader *reader, const struct text *text, bool quoted)
 {
+	const char *word = text->data;
 	size_t length = strlen(word);
 	bool braces = length > 2 && word[0] == '{' && word[length - 1] == '}' &&
 		      strchr(word, ',') != NULL;
 	if (quoted || (!braces && strchr(word, ' ') == NULL)) {
-		add_word(reader, word);
+		add_word(reader, word, text->downloads);
 		return;
 	}
 	ISO_AUTO_FREE char *copy = strndup(word + braces, length - 2 * (size_t)braces);
@@ -267,7 +294,7 @@ static void add_split(struct reader *reader, const char *word, bool quoted)
 	char *rest = NULL;
 	for (char *part = strtok_r(copy, braces ? "," : " ", &rest); part != NULL;
 	     part = strtok_r(NULL, braces ? "," : " ", &rest))
-		add_word(reader, part);
+		add_word(reader, part, text->downloads);
 }
 
 static bool ends_word(char character)
@@ -339,7 +366,7 @@ static void read_document(struct reader *reader, const char *delimiter)
 	}
 	const struct iso_simple *simple = current(reader);
 	size_t start = iso_simple_start(simple);
-	if (start < simple->words.count && is_shell(iso_word_base(simple->words.items[start])))
+	if (start < simple->words.count && is_shell(iso_word_base(simple->words.items[start].text)))
 		read_nested(reader, body, (size_t)(line - body));
 	reader->document_end = next;
 }
@@ -362,7 +389,7 @@ static void read_redirection(struct reader *reader)
 		reader->at++;
 		read_substitution(reader, &word, find_closing(reader));
 		if (word.data != NULL)
-			add_word(reader, word.data);
+			add_word(reader, word.data, word.downloads);
 		free(word.data);
 		return;
 	}
@@ -373,7 +400,8 @@ static void read_redirection(struct reader *reader)
 		 iso_strv_add(&current(reader)->outputs, word.data) < 0)
 		reader->failed = true;
 	else if (word.data != NULL && !output)
-		add_word(reader, word.data); /* what is read is an argument like any other */
+		add_word(reader, word.data,
+			 word.downloads); /* what is read is an argument like any other */
 	free(word.data);
 }
 
@@ -412,7 +440,7 @@ static void read_one(struct reader *reader)
 				 word.data[strspn(word.data, "0123456789")] == '\0';
 		bool redirects = more(reader) && (*reader->at == '<' || *reader->at == '>');
 		if (word.data != NULL && !(is_number && redirects))
-			add_split(reader, word.data, quoted);
+			add_split(reader, &word, quoted);
 		free(word.data);
 	}
 }
@@ -455,7 +483,7 @@ static bool has_fork_bomb(const char *command)
 int iso_line_read(const char *command, struct iso_line *ret_line)
 {
 	struct iso_line line = {.is_fork_bomb = has_fork_bomb(command)};
-	ISO_CLEANUP(iso_strv_done) struct iso_strv variables = {0};
+	ISO_CLEANUP(free_words) struct iso_words variables = {NULL, 0};
 	struct reader reader = {
 		.at = command,
 		.end = command + strlen(command),
@@ -475,7 +503,7 @@ int iso_line_read(const char *command, struct iso_line *ret_line)
 void iso_line_done(struct iso_line *line)
 {
 	for (size_t i = 0; i < line->count; i++) {
-		iso_strv_done(&line->commands[i].words);
+		free_words(&line->commands[i].words);
 		iso_strv_done(&line->commands[i].outputs);
 	}
 	free(line->commands);

@@ -4,7 +4,7 @@
  * does not fit is cut. The terminal is opened again without blocking: one that was stopped with ^S
  * must not stop the supervision.
  */
-#include "runner/cli/status.h"
+#include "runner/cli/terminal/status.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

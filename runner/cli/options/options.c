@@ -1,5 +1,5 @@
 /* "--name value", "--name=value" and "--flag". */
-#include "runner/cli/options.h"
+#include "runner/cli/options/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -114,8 +114,7 @@ static const struct cli_option *find(const struct cli_option *options, const cha
 
 /* Where the reading stands. */
 struct reading {
-	const struct cli_option *options;
-	const char *command;
+	const struct cli_command *command;
 	void *target;
 	bool help;
 };
@@ -129,14 +128,15 @@ static int read_option(struct reading *reading, char **argv, int *ret_words, str
 	static const struct cli_option help = {.name = "help"};
 	const struct cli_option *option = length == strlen("help") && strncmp(name, "help", 4) == 0
 						  ? &help
-						  : find(reading->options, name, length);
+						  : find(reading->command->options, name, length);
 	*ret_words = 1;
 	if (option == NULL) {
 		iso_error_set(err, ISO_ERR_INVALID, 0,
 			      "read option \"%s\": there is no such option", argv[0]);
 		return iso_error_hint(
-			err, "isorun help %s lists the options%s", reading->command,
-			strcmp(reading->command, "run") == 0 ? "; the command goes after --" : "");
+			err, "isorun help %s lists the options%s", reading->command->name,
+			reading->command->operand_count == CLI_ANY ? "; the command goes after --"
+								   : "");
 	}
 	if (option->argument == NULL && value != NULL)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
@@ -157,10 +157,26 @@ static int read_option(struct reading *reading, char **argv, int *ret_words, str
 	return apply(option, reading->target, value, err);
 }
 
-int cli_options_read(const struct cli_option *options, const char *command, void *target,
-		     char **argv, char ***ret_rest, struct iso_error *err)
+static int check_operands(const struct cli_command *command, char *const *rest,
+			  struct iso_error *err)
 {
-	struct reading reading = {options, command, target, false};
+	int count = 0;
+	while (rest[count] != NULL)
+		count++;
+	if (command->operand_count == CLI_ANY || count == command->operand_count)
+		return 0;
+	if (count > command->operand_count)
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "read \"%s\": nothing more is expected",
+				     rest[command->operand_count]);
+	iso_error_set(err, ISO_ERR_INVALID, 0, "read the command line: a word is missing");
+	return iso_error_hint(err, "isorun help %s says which", command->name);
+}
+
+int cli_options_read(const struct cli_command *command, void *target, char **argv, char ***ret_rest,
+		     struct iso_error *err)
+{
+	struct reading reading = {command, target, false};
 	struct iso_error first = {0};
 	int status = 0;
 	while (*argv != NULL && strcmp(*argv, "--") != 0) {
@@ -180,25 +196,5 @@ int cli_options_read(const struct cli_option *options, const char *command, void
 		return -1;
 	}
 	*ret_rest = *argv != NULL && strcmp(*argv, "--") == 0 ? argv + 1 : argv;
-	return reading.help ? 1 : 0;
-}
-
-int cli_options_read_all(const struct cli_option *options, const char *command, void *target,
-			 char **argv, size_t operands, char ***ret_rest, struct iso_error *err)
-{
-	int status = cli_options_read(options, command, target, argv, ret_rest, err);
-	if (status != 0)
-		return status;
-	size_t count = 0;
-	while ((*ret_rest)[count] != NULL)
-		count++;
-	if (count > operands)
-		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "read \"%s\": nothing more is expected",
-				     (*ret_rest)[operands]);
-	if (count < operands) {
-		iso_error_set(err, ISO_ERR_INVALID, 0, "read the command line: a word is missing");
-		return iso_error_hint(err, "isorun help %s says which", command);
-	}
-	return 0;
+	return reading.help ? 1 : check_operands(command, *ret_rest, err);
 }

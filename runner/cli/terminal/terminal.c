@@ -2,7 +2,7 @@
  * In raw mode ^C, ^Z and the like are bytes that the payload's terminal turns into signals in
  * there. Every way out of the run goes through cli_terminal_leave; only SIGKILL does not.
  */
-#include "runner/cli/terminal.h"
+#include "runner/cli/terminal/terminal.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>

@@ -3,13 +3,13 @@
  * the pipeline it stands in. Each is a function in a table; the first that objects gives the
  * reason.
  */
-#include "policy/shellcheck.h"
+#include "policy/shell/shellcheck.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/shell_scene.h"
+#include "policy/shell/scene.h"
 #include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
@@ -19,37 +19,28 @@
 
 typedef const char *rule(const struct iso_scene *scene);
 
-static const char *reason_for(const char *place, const char *const reasons[4])
-{
-	static const char *const places[] = {"/", "~", "the workspace root", "a system directory"};
-	for (size_t i = 0; i < ISO_COUNT(places); i++) {
-		if (strcmp(places[i], place) == 0)
-			return reasons[i];
-	}
-	return reasons[0];
-}
-
-static const char *first_vital(const struct iso_scene *scene, size_t from)
+static enum iso_vital first_vital(const struct iso_scene *scene, size_t from)
 {
 	for (size_t i = from; i < scene->words->count; i++) {
-		const char *word = scene->words->items[i];
-		const char *place = *word != '-' ? iso_scene_vital_place(scene, word) : NULL;
-		if (place != NULL)
+		const char *word = scene->words->items[i].text;
+		enum iso_vital place =
+			*word != '-' ? iso_scene_vital_place(scene, word) : ISO_VITAL_NONE;
+		if (place != ISO_VITAL_NONE)
 			return place;
 	}
-	return NULL;
+	return ISO_VITAL_NONE;
 }
 
 /* "echo / | xargs rm -rf": what is echoed are arguments. */
-static const char *first_vital_piped(const struct iso_scene *scene)
+static enum iso_vital first_vital_piped(const struct iso_scene *scene)
 {
 	static const char *const printers[] = {"echo", "printf", NULL};
 	const struct iso_simple *simple = &scene->line->commands[scene->index];
 	if (simple->joint != ISO_JOINT_PIPE || scene->index == 0 || scene->start == 0)
-		return NULL;
+		return ISO_VITAL_NONE;
 	const struct iso_simple *before = simple - 1;
-	if (before->words.count < 2 || !iso_scene_is_one_of(before->words.items[0], printers))
-		return NULL;
+	if (before->words.count < 2 || !iso_scene_is_one_of(before->words.items[0].text, printers))
+		return ISO_VITAL_NONE;
 	struct iso_scene echoed = *scene;
 	echoed.words = &before->words;
 	return first_vital(&echoed, 1);
@@ -57,32 +48,36 @@ static const char *first_vital_piped(const struct iso_scene *scene)
 
 static const char *check_removal(const struct iso_scene *scene)
 {
-	static const char *const reasons[4] = {"recursive removal of /", "recursive removal of ~",
-					       "recursive removal of the workspace root",
-					       "recursive removal of a system directory"};
+	static const char *const reasons[] = {
+		[ISO_VITAL_NONE] = NULL,
+		[ISO_VITAL_ROOT] = "recursive removal of /",
+		[ISO_VITAL_HOME] = "recursive removal of ~",
+		[ISO_VITAL_WORKSPACE] = "recursive removal of the workspace root",
+		[ISO_VITAL_SYSTEM] = "recursive removal of a system directory",
+	};
 	static const char *const long_names[] = {"--recursive", NULL};
-	const char *place = NULL;
+	enum iso_vital place = ISO_VITAL_NONE;
 	if (strcmp(scene->base, "rm") == 0 && iso_scene_has_flag(scene, "rR", long_names)) {
 		place = first_vital(scene, scene->start + 1);
-		if (place == NULL)
+		if (place == ISO_VITAL_NONE)
 			place = first_vital_piped(scene);
 	} else if (strcmp(scene->base, "find") == 0) {
 		bool removes = false;
 		for (size_t i = scene->start + 1; i < scene->words->count; i++) {
-			const char *word = scene->words->items[i];
+			const char *word = scene->words->items[i].text;
 			removes |= strcmp(word, "-delete") == 0 ||
 				   (strcmp(iso_word_base(word), "rm") == 0 &&
-				    strncmp(scene->words->items[i - 1], "-exec", 5) == 0);
+				    strncmp(scene->words->items[i - 1].text, "-exec", 5) == 0);
 		}
 		/* One that selects by name or type removes something in particular. */
 		for (size_t i = scene->start + 1; i < scene->words->count && removes; i++)
-			removes = strcmp(scene->words->items[i], "-name") != 0 &&
-				  strcmp(scene->words->items[i], "-iname") != 0 &&
-				  strcmp(scene->words->items[i], "-path") != 0;
+			removes = strcmp(scene->words->items[i].text, "-name") != 0 &&
+				  strcmp(scene->words->items[i].text, "-iname") != 0 &&
+				  strcmp(scene->words->items[i].text, "-path") != 0;
 		if (removes)
 			place = first_vital(scene, scene->start + 1);
 	}
-	return place != NULL ? reason_for(place, reasons) : NULL;
+	return reasons[place];
 }
 
 static const char *check_ownership(const struct iso_scene *scene)
@@ -94,14 +89,14 @@ static const char *check_ownership(const struct iso_scene *scene)
 	if (strcmp(scene->base, "chmod") == 0 && scene->start + 1 < scene->words->count) {
 		static const char *const setuid[] = {"*+*s*", "[4-7][0-7][0-7][0-7]", NULL};
 		for (size_t i = scene->start + 1; i + 1 < scene->words->count; i++) {
-			if (iso_scene_matches_one(scene->words->items[i], setuid))
+			if (iso_scene_matches_one(scene->words->items[i].text, setuid))
 				return "making a set-user-ID program";
 		}
 	}
-	const char *place = iso_scene_has_flag(scene, "R", long_names)
-				    ? first_vital(scene, scene->start + 2)
-				    : NULL;
-	return place != NULL && strcmp(place, "the workspace root") != 0
+	enum iso_vital place = iso_scene_has_flag(scene, "R", long_names)
+				       ? first_vital(scene, scene->start + 2)
+				       : ISO_VITAL_NONE;
+	return place != ISO_VITAL_NONE && place != ISO_VITAL_WORKSPACE
 		       ? "recursive change of who may use a system directory"
 		       : NULL;
 }
@@ -132,7 +127,7 @@ static const char *check_devices(const struct iso_scene *scene)
 		return NULL;
 	bool copies = strcmp(scene->base, "cp") == 0 || strcmp(scene->base, "install") == 0;
 	for (size_t i = scene->start + 1; i < scene->words->count; i++) {
-		const char *word = scene->words->items[i];
+		const char *word = scene->words->items[i].text;
 		if (strcmp(scene->base, "dd") == 0) {
 			if (strncmp(word, "of=", 3) == 0 && is_block_device(word + 3))
 				return reason;
@@ -158,17 +153,10 @@ static bool is_interpreter(const char *base)
 	return iso_scene_matches_one(base, patterns);
 }
 
-static bool is_download(const char *base)
-{
-	static const char *const names[] = {"curl",  "wget", "aria2c", "fetch", "lynx", "http",
-					    "https", "nc",   "ncat",   "scp",	NULL};
-	return iso_scene_is_one_of(base, names);
-}
-
 static const char *base_of(const struct iso_simple *simple)
 {
 	size_t start = iso_simple_start(simple);
-	return start < simple->words.count ? iso_word_base(simple->words.items[start]) : "";
+	return start < simple->words.count ? iso_word_base(simple->words.items[start].text) : "";
 }
 
 /* Whether an earlier command of the line has downloaded into the file `name`. */
@@ -178,13 +166,13 @@ static bool was_downloaded(const struct iso_scene *scene, const char *name)
 		name += 2;
 	for (size_t i = 0; i < scene->index; i++) {
 		const struct iso_simple *simple = &scene->line->commands[i];
-		if (!is_download(base_of(simple)))
+		if (!iso_simple_downloads(simple))
 			continue;
 		for (size_t j = 1; j < simple->words.count; j++) {
-			const char *word = simple->words.items[j];
-			bool is_output = strcmp(simple->words.items[j - 1], "-o") == 0 ||
-					 strcmp(simple->words.items[j - 1], "-O") == 0 ||
-					 strcmp(simple->words.items[j - 1], "--output") == 0;
+			const char *word = simple->words.items[j].text;
+			bool is_output = strcmp(simple->words.items[j - 1].text, "-o") == 0 ||
+					 strcmp(simple->words.items[j - 1].text, "-O") == 0 ||
+					 strcmp(simple->words.items[j - 1].text, "--output") == 0;
 			bool same_name = strstr(word, "://") != NULL &&
 					 strcmp(iso_word_base(word), iso_word_base(name)) == 0;
 			if ((is_output && strcmp(word, name) == 0) || same_name)
@@ -203,17 +191,17 @@ static const char *check_download(const struct iso_scene *scene)
 	static const char reason[] = "piping a download into a shell";
 	const struct iso_simple *commands = scene->line->commands;
 	if (scene->start < scene->words->count &&
-	    was_downloaded(scene, scene->words->items[scene->start]))
+	    was_downloaded(scene, scene->words->items[scene->start].text))
 		return reason;
 	if (!is_interpreter(scene->base))
 		return NULL;
 	for (size_t i = scene->start + 1; i < scene->words->count; i++) {
-		const char *word = scene->words->items[i];
-		if (strstr(word, "$(download)") != NULL || was_downloaded(scene, word))
+		const struct iso_word *word = &scene->words->items[i];
+		if (word->downloads || was_downloaded(scene, word->text))
 			return reason;
 	}
 	for (size_t i = scene->index; i > 0 && commands[i].joint == ISO_JOINT_PIPE; i--) {
-		if (is_download(base_of(&commands[i - 1])))
+		if (iso_simple_downloads(&commands[i - 1]))
 			return reason;
 	}
 	return NULL;
@@ -254,8 +242,8 @@ static const char *check_escape(const struct iso_scene *scene)
 	}
 	if (strcmp(scene->base, "tee") == 0) {
 		for (size_t i = scene->start + 1; i < scene->words->count; i++) {
-			if (iso_scene_matches_one(scene->words->items[i], kernel_files) ||
-			    iso_scene_matches_one(scene->words->items[i], system_files))
+			if (iso_scene_matches_one(scene->words->items[i].text, kernel_files) ||
+			    iso_scene_matches_one(scene->words->items[i].text, system_files))
 				return "writing to system files";
 		}
 	}
@@ -267,7 +255,7 @@ static const char *check_escape(const struct iso_scene *scene)
 		return "switching the machine off";
 	for (size_t i = scene->start + 1;
 	     i < scene->words->count && iso_scene_is_one_of(scene->base, engines); i++) {
-		const char *word = scene->words->items[i];
+		const char *word = scene->words->items[i].text;
 		if (strcmp(word, "--privileged") == 0 || strncmp(word, "/:/", 3) == 0)
 			return "a container with the host's rights";
 	}
@@ -332,7 +320,7 @@ static const char *check_credentials(const struct iso_scene *scene)
 	if (iso_scene_is_one_of(scene->base, harmless))
 		return NULL;
 	for (size_t i = 0; i < scene->words->count; i++) {
-		if (is_credential_file(scene, scene->words->items[i]))
+		if (is_credential_file(scene, scene->words->items[i].text))
 			return "reading a credential file";
 	}
 	return NULL;
@@ -342,7 +330,7 @@ static const char *check_interpreted_bomb(const struct iso_scene *scene)
 {
 	for (size_t i = scene->start + 1; i < scene->words->count && is_interpreter(scene->base);
 	     i++) {
-		const char *word = scene->words->items[i];
+		const char *word = scene->words->items[i].text;
 		if (strstr(word, "fork while") != NULL || strstr(word, "while fork") != NULL ||
 		    (strstr(word, "while") != NULL && strstr(word, "os.fork()") != NULL))
 			return "a fork bomb";
@@ -355,8 +343,8 @@ static const char *check_kill(const struct iso_scene *scene)
 	if (strcmp(scene->base, "kill") != 0)
 		return NULL;
 	for (size_t i = scene->start + 2; i < scene->words->count; i++) {
-		if (strcmp(scene->words->items[i], "-1") == 0 ||
-		    strcmp(scene->words->items[i], "1") == 0)
+		if (strcmp(scene->words->items[i].text, "-1") == 0 ||
+		    strcmp(scene->words->items[i].text, "1") == 0)
 			return "killing every process";
 	}
 	return NULL;
@@ -374,7 +362,8 @@ static void follow_cd(struct iso_scene *scene, char workdir[PATH_SIZE])
 	if (strcmp(scene->base, "cd") != 0 && strcmp(scene->base, "pushd") != 0)
 		return;
 	size_t operand = scene->start + 1;
-	const char *target = operand < scene->words->count ? scene->words->items[operand] : "/root";
+	const char *target =
+		operand < scene->words->count ? scene->words->items[operand].text : "/root";
 	if (iso_scene_is_home(target))
 		target = "/root";
 	if (!iso_scene_resolve(scene, target, path)) {
@@ -398,8 +387,8 @@ static int check_nested(const struct iso_scene *scene, int depth, struct iso_err
 	if (!is_eval && !iso_scene_is_one_of(scene->base, shells))
 		return 0;
 	for (size_t i = scene->start + 1; i < scene->words->count; i++) {
-		const char *word = scene->words->items[i];
-		const char *before = scene->words->items[i - 1];
+		const char *word = scene->words->items[i].text;
+		const char *before = scene->words->items[i - 1].text;
 		bool is_script =
 			before[0] == '-' && before[1] != '-' && strchr(before, 'c') != NULL;
 		if ((is_eval || is_script) &&
@@ -412,12 +401,13 @@ static int check_nested(const struct iso_scene *scene, int depth, struct iso_err
 	ISO_AUTO_FREE char *joined = NULL;
 	size_t size = 1;
 	for (size_t i = scene->start + 1; i < scene->words->count; i++)
-		size += strlen(scene->words->items[i]) + 1;
+		size += strlen(scene->words->items[i].text) + 1;
 	joined = calloc(1, size);
 	if (joined == NULL)
 		return iso_error_nomem(err);
+	char *end = joined;
 	for (size_t i = scene->start + 1; i < scene->words->count; i++)
-		strcat(strcat(joined, scene->words->items[i]), " ");
+		end = stpcpy(stpcpy(end, scene->words->items[i].text), " ");
 	return check_line(joined, scene->root, workdir, depth + 1, err);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Places are compared lexically, against the working directory as far as the line lets it be known.
  */
-#include "policy/shell_scene.h"
+#include "policy/shell/scene.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -33,7 +33,7 @@ bool iso_scene_has_flag(const struct iso_scene *scene, const char *letters,
 			const char *const *long_names)
 {
 	for (size_t i = scene->start + 1; i < scene->words->count; i++) {
-		const char *word = scene->words->items[i];
+		const char *word = scene->words->items[i].text;
 		if (strcmp(word, "--") == 0)
 			return false;
 		if (word[0] == '-' && word[1] == '-' && iso_scene_is_one_of(word, long_names))
@@ -117,20 +117,19 @@ bool iso_scene_is_home(const char *word)
 	return false;
 }
 
-/* What nobody removes, hands out or chowns whole without wanting harm; NULL: something else. */
-const char *iso_scene_vital_place(const struct iso_scene *scene, const char *word)
+enum iso_vital iso_scene_vital_place(const struct iso_scene *scene, const char *word)
 {
 	static const char *const system[] = {"/bin", "/boot", "/dev",  "/etc",	"/lib", "/lib64",
 					     "/opt", "/proc", "/sbin", "/srv",	"/sys", "/usr",
 					     "/var", "/run",  "/home", "/root", NULL};
 	char path[PATH_SIZE];
 	if (iso_scene_is_home(word))
-		return "~";
+		return ISO_VITAL_HOME;
 	if (!iso_scene_resolve(scene, word, path))
-		return NULL;
+		return ISO_VITAL_NONE;
 	if (strcmp(path, "/") == 0)
-		return "/";
+		return ISO_VITAL_ROOT;
 	if (strcmp(path, scene->root) == 0 || iso_path_is_beneath(scene->root, path))
-		return "the workspace root";
-	return iso_scene_is_one_of(path, system) ? "a system directory" : NULL;
+		return ISO_VITAL_WORKSPACE;
+	return iso_scene_is_one_of(path, system) ? ISO_VITAL_SYSTEM : ISO_VITAL_NONE;
 }

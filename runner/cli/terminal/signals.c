@@ -1,5 +1,5 @@
 /* Ignored signals stay ignored: nohup and the shell's background jobs mean it. */
-#include "runner/cli/signals.h"
+#include "runner/cli/terminal/signals.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
  * The static precheck of a command line (SHELL-1): a seat belt against what is plainly destructive
  * or an attempt to escape. Not the sandbox: that holds whatever this lets pass.
  */
-#ifndef ISORUN_POLICY_SHELLCHECK_H
-#define ISORUN_POLICY_SHELLCHECK_H
+#ifndef ISORUN_POLICY_SHELL_SHELLCHECK_H
+#define ISORUN_POLICY_SHELL_SHELLCHECK_H
 
 #include "runner/isorun.h"
 

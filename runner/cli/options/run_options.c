@@ -1,5 +1,5 @@
 /* The options of `run` and `plan`, and what follows from several of them together. */
-#include "runner/cli/run_options.h"
+#include "runner/cli/options/run_options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,10 +195,11 @@ static const char *unless(const char *value, const char *standard)
 	return value != NULL && strcmp(value, standard) == 0 ? NULL : value;
 }
 
-int cli_run_parse(struct cli_run *run, char **argv, char ***ret_rest, struct iso_error *err)
+int cli_run_parse(const struct cli_command *command, struct cli_run *run, char **argv,
+		  char ***ret_rest, struct iso_error *err)
 {
 	struct iso_request *request = &run->request;
-	int status = cli_options_read(cli_run_options, "run", run, argv, ret_rest, err);
+	int status = cli_options_read(command, run, argv, ret_rest, err);
 	if (status != 0)
 		return status;
 	if (check(run, err) < 0 || (run->tty && add_term(run, err) < 0))

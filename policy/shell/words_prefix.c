@@ -2,7 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "policy/words.h"
+#include "policy/shell/words.h"
 #include "runner/base/array.h"
 
 const char *iso_word_base(const char *word)
@@ -57,11 +57,11 @@ static const struct {
 	{"}", "", 0},
 };
 
-static size_t skip_prefix(const struct iso_strv *words, size_t at, size_t prefix)
+static size_t skip_prefix(const struct iso_words *words, size_t at, size_t prefix)
 {
 	const char *with_value = prefixes[prefix].with_value;
-	for (at++; at < words->count && words->items[at][0] == '-'; at++) {
-		const char *option = words->items[at];
+	for (at++; at < words->count && words->items[at].text[0] == '-'; at++) {
+		const char *option = words->items[at].text;
 		if (strcmp(option, "--") == 0) {
 			at++;
 			break;
@@ -77,10 +77,10 @@ static size_t skip_prefix(const struct iso_strv *words, size_t at, size_t prefix
 
 size_t iso_simple_start(const struct iso_simple *simple)
 {
-	const struct iso_strv *words = &simple->words;
+	const struct iso_words *words = &simple->words;
 	size_t at = 0;
 	while (at < words->count) {
-		const char *word = words->items[at];
+		const char *word = words->items[at].text;
 		if (iso_word_assigned(word) > 0) {
 			at++;
 			continue;
@@ -93,4 +93,19 @@ size_t iso_simple_start(const struct iso_simple *simple)
 		at = skip_prefix(words, at, prefix);
 	}
 	return at < words->count ? at : words->count;
+}
+
+bool iso_simple_downloads(const struct iso_simple *simple)
+{
+	static const char *const names[] = {"curl", "wget",  "aria2c", "fetch", "lynx",
+					    "http", "https", "nc",     "ncat",	"scp"};
+	size_t start = iso_simple_start(simple);
+	if (start == simple->words.count)
+		return false;
+	const char *base = iso_word_base(simple->words.items[start].text);
+	for (size_t i = 0; i < ISO_COUNT(names); i++) {
+		if (strcmp(names[i], base) == 0)
+			return true;
+	}
+	return false;
 }

@@ -1,6 +1,6 @@
 /* The one line that shows on a terminal that a long run goes on, and vanishes at the end. */
-#ifndef ISORUN_CLI_STATUS_H
-#define ISORUN_CLI_STATUS_H
+#ifndef ISORUN_CLI_TERMINAL_STATUS_H
+#define ISORUN_CLI_TERMINAL_STATUS_H
 
 #include <stdbool.h>
 

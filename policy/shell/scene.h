@@ -1,18 +1,18 @@
 /*
  * What the rules of the precheck look at: one simple command where it stands, and where its words
- * lead. Part of policy/shellcheck.c.
+ * lead. Part of policy/shell/shellcheck.c.
  */
 #ifndef ISORUN_POLICY_SHELL_SCENE_H
 #define ISORUN_POLICY_SHELL_SCENE_H
 
-#include "policy/words.h"
+#include "policy/shell/words.h"
 
 #define ISO_SCENE_PATH_SIZE 4096
 
 struct iso_scene {
 	const struct iso_line *line;
 	size_t index; /* of the simple command */
-	const struct iso_strv *words;
+	const struct iso_words *words;
 	size_t start;	  /* of the command proper */
 	const char *base; /* its name without directories, or "" */
 	const char *root;
@@ -34,7 +34,16 @@ bool iso_scene_resolve(const struct iso_scene *scene, const char *word,
 /* A home directory in one of its spellings, or all that is in it. */
 bool iso_scene_is_home(const char *word);
 
-/* "/", "~", "the workspace root" or "a system directory" where the word means that, else NULL. */
-const char *iso_scene_vital_place(const struct iso_scene *scene, const char *word);
+/* What nobody removes, hands out or chowns whole without wanting harm. */
+enum iso_vital {
+	ISO_VITAL_NONE = 0,
+	ISO_VITAL_ROOT,
+	ISO_VITAL_HOME,
+	ISO_VITAL_WORKSPACE, /* its root, or what that lies in */
+	ISO_VITAL_SYSTEM,    /* a system directory */
+};
+
+/* Which of these a word means. */
+enum iso_vital iso_scene_vital_place(const struct iso_scene *scene, const char *word);
 
 #endif

@@ -6,7 +6,7 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/text/parse.h"
-#include "runner/cli/run_options.h"
+#include "runner/cli/options/run_options.h"
 
 /* Remember a string that the request will borrow. */
 static const char *keep_string(struct cli_run *run, const char *text)

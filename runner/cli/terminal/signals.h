@@ -1,6 +1,6 @@
 /* The signals that end a command cleanly, as a descriptor. */
-#ifndef ISORUN_CLI_SIGNALS_H
-#define ISORUN_CLI_SIGNALS_H
+#ifndef ISORUN_CLI_TERMINAL_SIGNALS_H
+#define ISORUN_CLI_TERMINAL_SIGNALS_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /*
- * Two locks: the log's own among threads, the file's among processes. Whoever has both looks whether
- * the name still means this file (it may have been rotated), and reads the last line only when
- * another process has appended since. Neither is held while a line goes to disk: of the threads that
- * wait for that, one flushes for all who have written by then.
+ * Two locks: the log's own among threads, the file's among processes. Whoever has both looks
+ * whether the name still means this file (it may have been rotated), and reads the last line only
+ * when another process has appended since. Neither is held while a line goes to disk: of the
+ * threads that wait for that, one flushes for all who have written by then.
  */
 #include "audit/log.h"
 

@@ -38,7 +38,10 @@ hierarchies() {
 # move_to DIRECTORY: this shell. In a v2 cgroup with controllers nobody may be, so it has a leaf.
 move_to() {
   if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
-    mkdir -p "$1/shell" && echo $$ >"$1/shell/cgroup.procs" && echo '+memory +pids +cpu' >"$1/cgroup.subtree_control"
+    mkdir -p "$1/shell" && echo $$ >"$1/shell/cgroup.procs" || return 1
+    for controller in memory pids cpu; do # cpu is not handed down everywhere, and not needed
+      ! grep -qw $controller "$1/cgroup.controllers" || echo "+$controller" >"$1/cgroup.subtree_control" || return 1
+    done
   else
     echo $$ >"$1/cgroup.procs"
   fi

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "runner/base/array.h"
-#include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/path.h"
 #include "runner/base/random.h"

@@ -3,9 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/landlock.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/resource.h>
@@ -48,12 +47,14 @@ static bool nobodys_id_exists(void)
 	char text[4096];
 	if (iso_fd_read_small(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) < 0)
 		return false;
-	for (const char *line = text; *line != '\0';) {
-		uint64_t inner, outer, count;
-		if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64, &inner, &outer, &count) == 3 &&
-		    inner <= ISO_NOBODYS_ID && ISO_NOBODYS_ID - inner < count)
+	for (char *line = text; *line != '\0';) {
+		char *end;
+		uint64_t inner = strtoull(line, &end, 10);
+		(void)strtoull(end, &end, 10); /* where it leads to */
+		uint64_t count = strtoull(end, &end, 10);
+		if (inner <= ISO_NOBODYS_ID && ISO_NOBODYS_ID - inner < count)
 			return true;
-		line = strchrnul(line, '\n');
+		line = strchrnul(end, '\n');
 		if (*line == '\n')
 			line++;
 	}

@@ -1,4 +1,5 @@
-/* The two halves in one text. Each is printed by itself first, because its digest is of its own text. */
+/* The two halves in one text. Each is printed by itself first, because its digest is of its own
+ * text. */
 #include "sandbox/plan.h"
 
 #include <string.h>

@@ -15,6 +15,7 @@
 
 #include "runner/base/file/state_dir.h"
 #include "runner/grant/policy_load.h"
+#include "runner/wire/rpc.h"
 
 /* The built-in authority: decides by policy, remembers tokens in memory or in a directory. */
 struct iso_builtin_authority {
@@ -35,12 +36,13 @@ int iso_builtin_authority_open(const struct iso_loaded_policy *loaded, const cha
 void iso_builtin_authority_close(struct iso_builtin_authority *authority);
 
 /*
- * Answer one request. The result, which may be a refusal, is owned by the caller. Errors:
- * ISO_ERR_INVALID: no such method, or malformed parameters; ISO_ERR_SYSTEM, ISO_ERR_NOMEM.
- * Thread-safe.
+ * Answer one request. The result, which may be a refusal, is owned by the caller. On failure
+ * `ret_code` is what the wire says of it. Errors: ISO_ERR_INVALID: no such method, or malformed
+ * parameters; ISO_ERR_SYSTEM, ISO_ERR_NOMEM. Thread-safe.
  */
 int iso_builtin_authority_answer(struct iso_builtin_authority *authority, const char *method,
-				 const cJSON *params, cJSON **ret_result, struct iso_error *err);
+				 const cJSON *params, cJSON **ret_result,
+				 enum iso_rpc_code *ret_code, struct iso_error *err);
 
 /* An authority that is asked. */
 struct iso_authority {

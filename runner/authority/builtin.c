@@ -95,11 +95,14 @@ static int remember(struct iso_builtin_authority *authority, const char *token, 
 		pthread_mutex_lock(&authority->lock);
 		if (authority->issued.count >= ISSUED_MAX)
 			forget_expired(authority, iso_clock_unix_ms());
-		int status = authority->issued.count >= ISSUED_MAX
-				     ? -1
-				     : iso_strv_addf(&authority->issued, "%s %s %" PRId64, digest,
-						     binding, expires_ms);
+		bool full = authority->issued.count >= ISSUED_MAX;
+		int status = full ? -1
+				  : iso_strv_addf(&authority->issued, "%s %s %" PRId64, digest,
+						  binding, expires_ms);
 		pthread_mutex_unlock(&authority->lock);
+		if (full)
+			return iso_error_set(err, ISO_ERR_SYSTEM, ENOSPC,
+					     "issue a token: %d wait to be used", ISSUED_MAX);
 		return status < 0 ? iso_error_nomem(err) : 0;
 	}
 	snprintf(record, sizeof(record), "%s %" PRId64 "\n", binding, expires_ms);
@@ -282,15 +285,32 @@ static const struct {
 	{"record_bash_result", record_result},
 };
 
+/* What a method failed with, as the wire says it. */
+static enum iso_rpc_code code_of(const struct iso_error *err)
+{
+	if (err->code == ISO_ERR_INVALID)
+		return ISO_RPC_PARAMS;
+	return err->os_errno == ENOSPC ? ISO_RPC_BUSY : ISO_RPC_INTERNAL;
+}
+
 int iso_builtin_authority_answer(struct iso_builtin_authority *authority, const char *method,
-				 const cJSON *params, cJSON **ret_result, struct iso_error *err)
+				 const cJSON *params, cJSON **ret_result,
+				 enum iso_rpc_code *ret_code, struct iso_error *err)
 {
 	struct iso_json_at top = iso_json_root("the parameters", params);
-	if (iso_json_object(&top, NULL, err) < 0)
-		return -1;
-	for (size_t i = 0; i < ISO_COUNT(methods); i++) {
-		if (strcmp(methods[i].name, method) == 0)
-			return methods[i].answer(authority, &top, ret_result, err);
+	struct iso_error reason = {0};
+	size_t index = 0;
+	while (index < ISO_COUNT(methods) && strcmp(methods[index].name, method) != 0)
+		index++;
+	if (index == ISO_COUNT(methods)) {
+		*ret_code = ISO_RPC_METHOD;
+		return iso_error_set(err, ISO_ERR_INVALID, 0, "there is no method \"%s\"", method);
 	}
-	return iso_error_set(err, ISO_ERR_INVALID, 0, "there is no method \"%s\"", method);
+	if (iso_json_object(&top, NULL, &reason) == 0 &&
+	    methods[index].answer(authority, &top, ret_result, &reason) == 0)
+		return 0;
+	*ret_code = code_of(&reason);
+	if (err != NULL)
+		*err = reason;
+	return -1;
 }

@@ -1,4 +1,5 @@
-/* Public structures that start with their size, between programs and libraries of different ages. */
+/* Public structures that start with their size, between programs and libraries of different
+ * ages. */
 #ifndef ISORUN_BASE_SIZED_H
 #define ISORUN_BASE_SIZED_H
 

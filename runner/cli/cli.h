@@ -59,7 +59,8 @@ int cli_audit_export(const struct cli_command *command, char **argv);
 int cli_audit_keygen(const struct cli_command *command, char **argv);
 int cli_help(const struct cli_command *command, char **argv);
 
-/* The command that the words name, and what follows its name in `*ret_rest`; NULL: there is none. */
+/* The command that the words name, and what follows its name in `*ret_rest`; NULL: there is
+ * none. */
 const struct cli_command *cli_find_command(char **words, char ***ret_rest);
 
 /* Explain a command; the exit code. */

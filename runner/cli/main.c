@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "runner/base/array.h"
 #include "runner/cli/cli.h"
 
 /* A descriptor that we open must not become somebody's standard stream. */

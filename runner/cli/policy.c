@@ -1,4 +1,5 @@
-/* What narrowing needs of the host is found out here: the machine's memory, where a workspace is. */
+/* What narrowing needs of the host is found out here: the machine's memory, where a workspace
+ * is. */
 #include "runner/cli/policy.h"
 
 #include "runner/base/cleanup.h"

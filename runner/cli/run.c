@@ -1,8 +1,5 @@
 /* `isorun run` and `isorun plan`. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "runner/base/cleanup.h"

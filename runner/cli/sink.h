@@ -1,4 +1,5 @@
-/* Where a command's receipt goes: a file, a descriptor, standard output; opened before anything runs. */
+/* Where a command's receipt goes: a file, a descriptor, standard output; opened before anything
+ * runs. */
 #ifndef ISORUN_CLI_SINK_H
 #define ISORUN_CLI_SINK_H
 

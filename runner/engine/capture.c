@@ -1,5 +1,5 @@
-/* Limits in characters are met in two steps: the stream keeps as many bytes as that many characters can
- * take, and what is too much is cut at the end. */
+/* Limits in characters are met in two steps: the stream keeps as many bytes as that many
+ * characters can take, and what is too much is cut at the end. */
 #include "runner/engine/capture.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * The story of a run: plan, look, prepare, launch, supervise, classify, keep, remove. Whatever happens
- * on the way ends in a result; what was created is removed on every path.
+ * The story of a run: plan, look, prepare, launch, supervise, classify, keep, remove. Whatever
+ * happens on the way ends in a result; what was created is removed on every path.
  *
  * From its start on a run goes from state to state, in iso_run_step and nowhere else: watched until
  * the last process has gone, then removing its cgroup, which may take some tries, then ended.
@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "runner/base/clock.h"
 #include "runner/base/error.h"

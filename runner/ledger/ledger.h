@@ -22,7 +22,8 @@ struct iso_ledger_options {
 	bool no_sync;	       /* a line counts as recorded before it is on disk */
 };
 
-/* Errors: ISO_ERR_INVALID, ISO_ERR_SYSTEM, ISO_ERR_NOMEM. A zeroed ledger is open, without a log. */
+/* Errors: ISO_ERR_INVALID, ISO_ERR_SYSTEM, ISO_ERR_NOMEM. A zeroed ledger is open, without a
+ * log. */
 int iso_ledger_open(const struct iso_ledger_options *options, struct iso_ledger *ret_ledger,
 		    struct iso_error *err);
 
@@ -44,8 +45,8 @@ struct iso_ledger_entry {
 };
 
 /*
- * Finish a request: fill in what the result does not know itself, record it, print its receipt, which
- * the caller frees. That it could not be recorded is in the receipt, and no error.
+ * Finish a request: fill in what the result does not know itself, record it, print its receipt,
+ * which the caller frees. That it could not be recorded is in the receipt, and no error.
  *
  * Errors: ISO_ERR_NOMEM. Thread-safe on distinct results.
  */

@@ -14,7 +14,8 @@
 #define ISO_DEFAULT_ROWS	 24
 #define ISO_DEFAULT_COLUMNS	 80
 
-/* The same for memory, in bytes, on a machine that has `machine_bytes`: half of it, 2 GiB at most. */
+/* The same for memory, in bytes, on a machine that has `machine_bytes`: half of it, 2 GiB at
+ * most. */
 static inline uint64_t iso_default_memory(uint64_t machine_bytes)
 {
 	const uint64_t most = UINT64_C(2) << 30;

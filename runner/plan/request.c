@@ -1,4 +1,5 @@
-/* Keys are printed in their sorted order, which a test checks; that is all there is to canonical. */
+/* Keys are printed in their sorted order, which a test checks; that is all there is to
+ * canonical. */
 #include "runner/plan/request.h"
 
 #include <stdlib.h>

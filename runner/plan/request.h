@@ -1,4 +1,5 @@
-/* Requests as the library works with them, and their fingerprint: what makes two of them the same. */
+/* Requests as the library works with them, and their fingerprint: what makes two of them the
+ * same. */
 #ifndef ISORUN_PLAN_REQUEST_H
 #define ISORUN_PLAN_REQUEST_H
 

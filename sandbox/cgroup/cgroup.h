@@ -110,8 +110,8 @@ void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_us
  * Remove the directories and close the descriptors. A zeroed or already removed value is fine.
  *
  * iso_cgroup_try_remove  without waiting: 0, or -1 with errno EBUSY: a killed member leaves its v1
- *			  hierarchies a moment after v2, so try again soon; or another errno
- * iso_cgroup_remove      retrying EBUSY until `deadline_ns`; -1 with `err`: something is left behind
+ * 			  hierarchies a moment after v2, so try again soon; or another errno
+ * iso_cgroup_remove      retrying EBUSY until `deadline_ns`; -1 with `err`: something stays
  */
 int iso_cgroup_try_remove(struct iso_cgroup *cgroup);
 int iso_cgroup_remove(struct iso_cgroup *cgroup, int64_t deadline_ns, struct iso_error *err);

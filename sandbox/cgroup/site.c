@@ -162,9 +162,9 @@ static bool is_alone_in(int dir_fd)
 }
 
 /*
- * The leaf below `home_fd`, locked shared, or -1. Every user of the leaf holds such a lock: stations
- * of this process and other isoruns that were started from it. Who leaves last takes the leaf away,
- * under an exclusive lock, and is waited for here.
+ * The leaf below `home_fd`, locked shared, or -1. Every user of the leaf holds such a lock:
+ * stations of this process and other isoruns that were started from it. Who leaves last takes the
+ * leaf away, under an exclusive lock, and is waited for here.
  */
 static int enter_leaf(int home_fd)
 {

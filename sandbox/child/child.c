@@ -10,7 +10,6 @@
 #include <linux/close_range.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
-#include <linux/sched.h>
 #include <poll.h>
 
 #include "sandbox/child/internal.h"

@@ -1,5 +1,5 @@
-/* Shared by the child's files (sandbox/child/child.c, sandbox/child/world.c): raw system calls only, and
- * no way out of a failure but the report. */
+/* Shared by the child's files (sandbox/child/child.c, sandbox/child/world.c): raw system calls
+ * only, and no way out of a failure but the report. */
 #ifndef ISORUN_SANDBOX_CHILD_INTERNAL_H
 #define ISORUN_SANDBOX_CHILD_INTERNAL_H
 

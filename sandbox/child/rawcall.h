@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #if !defined(__x86_64__)
-#error "isorun knows the system call convention of x86-64 only; add yours to sandbox/child/rawcall.h"
+#error "isorun knows the system call convention of x86-64 only; add yours to this file"
 #endif
 
 static inline long iso_raw6(long number, long a, long b, long c, long d, long e, long f)

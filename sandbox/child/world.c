@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
-#include <linux/sched.h>
 #include <sys/stat.h>
 
 #include "sandbox/child/internal.h"

@@ -41,8 +41,8 @@ struct iso_seccomp_cache {
 void iso_seccomp_cache_init(struct iso_seccomp_cache *ret_cache);
 void iso_seccomp_cache_done(struct iso_seccomp_cache *cache);
 
-/* As iso_seccomp_custom_compile, which is only asked when `cache` holds another one. The caller owns
- * the result. */
+/* As iso_seccomp_custom_compile, which is only asked when `cache` holds another one. The caller
+ * owns the result. */
 int iso_seccomp_cache_get(struct iso_seccomp_cache *cache, const char *what, const char *text,
 			  size_t size, struct iso_seccomp_custom *ret_filter,
 			  struct iso_error *err);

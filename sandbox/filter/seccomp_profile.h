@@ -1,6 +1,6 @@
 /*
- * The default seccomp profile as data: what a payload may call. sandbox/filter/gen_seccomp.c compiles
- * it at build time; the tests walk it both ways.
+ * The default seccomp profile as data: what a payload may call. sandbox/filter/gen_seccomp.c
+ * compiles it at build time; the tests walk it both ways.
  *
  * What is not listed answers EPERM. What is newer than the libseccomp that compiled the profile
  * answers ENOSYS, as an older kernel would, so that programs fall back. Entry through another

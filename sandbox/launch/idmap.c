@@ -188,8 +188,8 @@ int iso_idmap_clone_tree(int path_fd, uint64_t attributes, int userns_fd)
 			     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | TREE_RECURSIVE | AT_EMPTY_PATH));
 	if (tree < 0)
 		return -1;
-	/* Not a peer of the host's mount any more: what is mounted on it in a sandbox would appear there
-	 * as well. */
+	/* Not a peer of the host's mount any more: what is mounted on it in a sandbox would
+	 * appear there as well. */
 	struct mount_attr attr = {.attr_set = attributes, .propagation = PROPAGATION_PRIVATE};
 	if (userns_fd >= 0) {
 		attr.attr_set |= MOUNT_ATTR_IDMAP;

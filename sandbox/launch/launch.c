@@ -16,8 +16,8 @@
 #define MFD_EXEC 0x0010U /* Linux 6.3 */
 #endif
 
-/* The cgroup namespace is unshared later (sandbox/child/child.c), and for root the user namespace last of
- * all (sandbox/init/init.c): see docs/decisions/002-namespace-order.md. */
+/* The cgroup namespace is unshared later (sandbox/child/child.c), and for root the user
+ * namespace last of all (sandbox/init/init.c): see docs/decisions/002-namespace-order.md. */
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
 static int explain_clone(const struct iso_prepared *prepared, int os_errno, struct iso_error *err)

@@ -28,8 +28,8 @@ struct iso_process {
 };
 
 /*
- * clone3 with shared memory and no suspended parent: set-up can hang (a dead network mount), and the
- * parent must be able to give up. The process therefore has a stack of its own, runs with all
+ * clone3 with shared memory and no suspended parent: set-up can hang (a dead network mount), and
+ * the parent must be able to give up. The process therefore has a stack of its own, runs with all
  * signals blocked so that no handler of the host program runs in it, and sends no SIGCHLD that a
  * host program could be confused by.
  *

@@ -3,8 +3,8 @@
  * belongs to its PID namespace or that the caller named is its own, and so is what lies in such a
  * mount or covers one. The rest is the same bytes for the same plan, and those bytes are the key.
  *
- * The namespace is made by a process that shares our memory (see sandbox/child/child.h), reports over a
- * pair as a launch does, and is killed as soon as its namespace has a descriptor.
+ * The namespace is made by a process that shares our memory (see sandbox/child/child.h), reports
+ * over a pair as a launch does, and is killed as soon as its namespace has a descriptor.
  */
 #include "sandbox/launch/template.h"
 
@@ -272,7 +272,13 @@ static struct iso_template *keep(struct iso_template_cache *cache, struct bytes 
 		iso_fd_close(namespace_fd);
 		return NULL;
 	}
-	*template = (struct iso_template){ISO_TAKE_PTR(key->data), key->size, namespace_fd, 1};
+	*template = (struct iso_template){
+		.key = key->data,
+		.key_size = key->size,
+		.namespace_fd = namespace_fd,
+		.users = 1,
+	};
+	key->data = NULL;
 	struct iso_template **place = &cache->entries[cache->count++ % ISO_TEMPLATE_CACHE_SIZE];
 	drop(*place);
 	*place = template;

@@ -27,7 +27,7 @@ struct iso_template {
 struct iso_template_cache {
 	pthread_mutex_t lock;	  /* of all that follows, `users` included */
 	bool wanted;		  /* there will be more launches than one */
-	int64_t refused_until_ns; /* monotonic; one could not be made, and this host may have none */
+	int64_t refused_until_ns; /* monotonic; one could not be made */
 	struct iso_template *entries[ISO_TEMPLATE_CACHE_SIZE]; /* owned */
 	unsigned int count; /* all that were ever made; the oldest is replaced */
 	char *last_key;	    /* owned; of the launch before, for which none was worth while yet */

@@ -1,5 +1,5 @@
-/* The one network request of a launch, composed at build time with libmnl (gen_loopback.c). Read-only,
- * valid for the process's life. */
+/* The one network request of a launch, composed at build time with libmnl (gen_loopback.c).
+ * Read-only, valid for the process's life. */
 #ifndef ISORUN_SANDBOX_NET_LOOPBACK_H
 #define ISORUN_SANDBOX_NET_LOOPBACK_H
 

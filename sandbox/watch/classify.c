@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "runner/base/array.h"

@@ -1,6 +1,7 @@
 /*
  * The caller's side of a payload's terminal: input goes from the caller's descriptor to the master,
- * window sizes too. What comes out of the master is a stream like any other (sandbox/watch/drain.h).
+ * window sizes too. What comes out of the master is a stream like any other
+ * (sandbox/watch/drain.h).
  */
 #ifndef ISORUN_SANDBOX_WATCH_TERMINAL_H
 #define ISORUN_SANDBOX_WATCH_TERMINAL_H

@@ -1,6 +1,6 @@
 /*
- * Every slot is armed for one event (EPOLLONESHOT). The kernel watches open file descriptions, and a
- * child that is being set up holds copies of all of ours: a slot that stayed armed when its
+ * Every slot is armed for one event (EPOLLONESHOT). The kernel watches open file descriptions, and
+ * a child that is being set up holds copies of all of ours: a slot that stayed armed when its
  * descriptor was closed here would go on reporting its end for as long as that copy lives.
  *
  * A number may be closed and mean something else before the slot that had it hears of that. What is

@@ -1,6 +1,6 @@
 /*
- * What a run waits for, as one descriptor: an epoll instance over its slots and a timer. Slots may be
- * files that cannot be polled, or the same descriptor twice. One owner, not thread-safe.
+ * What a run waits for, as one descriptor: an epoll instance over its slots and a timer. Slots may
+ * be files that cannot be polled, or the same descriptor twice. One owner, not thread-safe.
  */
 #ifndef ISORUN_SANDBOX_WATCH_WATCH_H
 #define ISORUN_SANDBOX_WATCH_WATCH_H
@@ -39,8 +39,8 @@ void iso_watch_close(struct iso_watch *watch);
  * EPOLLOUT, EPOLLPRI). */
 void iso_watch_want(struct iso_watch *watch, unsigned int slot, int fd, uint32_t events);
 
-/* Call it before a wanted descriptor is closed by anybody but the slot's own reader: a copy of it in
- * another process would keep its events coming. */
+/* Call it before a wanted descriptor is closed by anybody but the slot's own reader: a copy of
+ * it in another process would keep its events coming. */
 void iso_watch_forget(struct iso_watch *watch, unsigned int slot);
 
 /* Want nothing any more: before the descriptors are closed. */

@@ -1,6 +1,6 @@
 /*
- * Linux cannot rename a file without a name over another, so a file that replaces one is linked to a
- * temporary name first: only a SIGKILL between that and the rename can leave it.
+ * Linux cannot rename a file without a name over another, so a file that replaces one is linked to
+ * a temporary name first: only a SIGKILL between that and the rename can leave it.
  */
 #include "runner/base/file/fresh_file.h"
 

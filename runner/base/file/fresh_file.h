@@ -1,7 +1,7 @@
 /*
  * A file that gets its name when it is whole. Until then it has none, and nothing is left behind
- * should we be killed; where the file system knows no nameless files it has a random one. One owner,
- * not thread-safe.
+ * should we be killed; where the file system knows no nameless files it has a random one. One
+ * owner, not thread-safe.
  */
 #ifndef ISORUN_BASE_FILE_FRESH_FILE_H
 #define ISORUN_BASE_FILE_FRESH_FILE_H

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runner/base/array.h"
 #include "runner/base/error.h"
 #include "runner/base/text/parse.h"
 

@@ -4,6 +4,7 @@
 #include "policy/shell/scene.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "runner/base/array.h"
@@ -76,10 +77,11 @@ bool iso_scene_resolve(const struct iso_scene *scene, const char *word, char ret
 		memcpy(ret_path, word, length + 1);
 	} else if (strncmp(word, "$PWD", 4) == 0 || *word != '$') {
 		const char *rest = *word == '$' ? word + 4 : word;
-		if (scene->workdir == NULL ||
-		    strlen(scene->workdir) + strlen(rest) + 2 >= PATH_SIZE)
+		if (scene->workdir == NULL)
 			return false;
-		stpcpy(stpcpy(stpcpy(ret_path, scene->workdir), "/"), rest);
+		int size = snprintf(ret_path, PATH_SIZE, "%s/%s", scene->workdir, rest);
+		if (size < 0 || size >= PATH_SIZE)
+			return false;
 	} else {
 		return false;
 	}

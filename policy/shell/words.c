@@ -451,38 +451,9 @@ static void read_commands(struct reader *reader)
 		read_one(reader);
 }
 
-/* NAME(){…NAME|NAME…} with everything between removed. */
-static bool has_fork_bomb(const char *command)
-{
-	ISO_AUTO_FREE char *dense = calloc(1, strlen(command) + 1);
-	size_t size = 0;
-	if (dense == NULL)
-		return false; /* the sandbox has a limit of processes anyway */
-	for (const char *at = command; *at != '\0'; at++) {
-		if (!isspace((unsigned char)*at))
-			dense[size++] = *at;
-	}
-	for (char *body = strstr(dense, "(){"); body != NULL; body = strstr(body + 1, "(){")) {
-		const char *name = body;
-		while (name > dense && strchr(";&|(){}", name[-1]) == NULL)
-			name--;
-		if (strncmp(name, "function", 8) == 0)
-			name += 8;
-		size_t length = (size_t)(body - name);
-		const char *end = strchr(body, '}');
-		for (const char *at = body + 3;
-		     length > 0 && at < (end != NULL ? end : dense + size); at++) {
-			if (strncmp(at, name, length) == 0 && at[length] == '|' &&
-			    strncmp(at + length + 1, name, length) == 0)
-				return true;
-		}
-	}
-	return false;
-}
-
 int iso_line_read(const char *command, struct iso_line *ret_line)
 {
-	struct iso_line line = {.is_fork_bomb = has_fork_bomb(command)};
+	struct iso_line line = {0};
 	ISO_CLEANUP(free_words) struct iso_words variables = {NULL, 0};
 	struct reader reader = {
 		.at = command,

@@ -37,7 +37,6 @@ struct iso_simple {
 struct iso_line {
 	struct iso_simple *commands; /* owned */
 	size_t count;
-	bool is_fork_bomb; /* a function that calls itself twice, piped, in the background */
 };
 
 /* Nested command substitutions and `sh -c` strings are read, too, this deep. */

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Set-up steps in the order in which they happen; the text completes "could not …". */
+/* Set-up steps, roughly as they follow each other; the text completes "could not …". */
 #define ISO_STEPS(X)                                              \
 	X(CGROUP_JOIN, "join the cgroup")                         \
 	X(CGROUP_NAMESPACE, "unshare the cgroup namespace")       \

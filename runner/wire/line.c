@@ -27,9 +27,11 @@ enum iso_wire_state iso_wire_receive(struct iso_wire_lines *lines, int fd)
 		drop_taken(lines);
 	if (lines->size >= lines->line_max)
 		return ISO_WIRE_TOO_LONG;
-	if (!iso_array_reserve(&lines->data, &lines->capacity, lines->size + PIECE, 1))
+	size_t room = lines->line_max - lines->size;
+	size_t piece = room < PIECE ? room : PIECE;
+	if (!iso_array_reserve(&lines->data, &lines->capacity, lines->size + piece, 1))
 		return ISO_WIRE_CLOSED;
-	ssize_t count = recv(fd, lines->data + lines->size, PIECE, MSG_DONTWAIT);
+	ssize_t count = recv(fd, lines->data + lines->size, piece, MSG_DONTWAIT);
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
 		return ISO_WIRE_OPEN;
 	if (count <= 0)

@@ -22,7 +22,7 @@ enum iso_wire_state {
 	ISO_WIRE_TOO_LONG, /* a line exceeds the limit */
 };
 
-/* Receive what is there now. */
+/* Receive what is there now, after every whole line has been taken. */
 enum iso_wire_state iso_wire_receive(struct iso_wire_lines *lines, int fd);
 
 /* The next whole line without its newline, valid until the next call of either function; NULL:

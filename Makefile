@@ -272,7 +272,8 @@ demo: deps
 	$(MAKE) all
 	integration/demo $(BUILD)
 
-lint:
+lint: deps
+	$(MAKE) all $(TESTS)
 	.ci/lint $(BUILD)
 
 # What lint compares the library with; see docs/decisions/011-station-and-run.md.

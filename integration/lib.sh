@@ -201,6 +201,14 @@ leaves_nothing() {
   is "$1: no mount is left" "$(wc -l </proc/self/mountinfo)" "$mounts_before"
 }
 
+# for_user FILE…: copies of programs in "$base/tools", where an ordinary user finds them: what was built may lie
+# below a directory that only its owner can enter.
+for_user() {
+  mkdir -p "$base/tools"
+  cp "$@" "$base/tools"
+  chmod 755 "$base/tools" "$base/tools"/*
+}
+
 # as_user COMMAND…: run as the unprivileged user in a cgroup delegated to it, alone in there.
 as_user() {
   dirs=

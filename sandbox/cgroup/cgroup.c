@@ -27,7 +27,8 @@
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 #define CPU_PERIOD_US	100000
 #define RMDIR_RETRY_NS	500000
-#define INIT_COUNT	1 /* the init is a member too, but not the payload's */
+#define COUNTERS_SIZE	4096 /* of a file of them */
+#define INIT_COUNT	1    /* the init is a member too, but not the payload's */
 
 static const char *const mode_names[] = {
 	[ISO_CGROUP_NONE] = "none",
@@ -56,7 +57,7 @@ static uint64_t find_value(const char *text, const char *key)
 
 static uint64_t read_keyed(int dir_fd, const char *file, const char *key)
 {
-	char text[4096];
+	char text[COUNTERS_SIZE];
 	if (dir_fd < 0 || iso_fd_read_small(dir_fd, file, text, sizeof(text)) < 0)
 		return ISO_UNKNOWN;
 	return find_value(text, key);
@@ -341,9 +342,12 @@ void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_us
 	bool unified = cgroup->mode == ISO_CGROUP_UNIFIED;
 	int memory_fd = unified ? cgroup->dir_fd : cgroup->v1_fds[ISO_V1_MEMORY];
 	int pids_fd = unified ? cgroup->dir_fd : cgroup->v1_fds[ISO_V1_PIDS];
+	/* Read once: the kernel sums it up over all processors each time. */
+	char cpu[COUNTERS_SIZE];
+	bool has_cpu = iso_fd_read_small(cgroup->dir_fd, "cpu.stat", cpu, sizeof(cpu)) >= 0;
 	struct iso_cgroup_usage usage = {
-		.cpu_user_us = read_keyed(cgroup->dir_fd, "cpu.stat", "user_usec"),
-		.cpu_system_us = read_keyed(cgroup->dir_fd, "cpu.stat", "system_usec"),
+		.cpu_user_us = has_cpu ? find_value(cpu, "user_usec") : ISO_UNKNOWN,
+		.cpu_system_us = has_cpu ? find_value(cpu, "system_usec") : ISO_UNKNOWN,
 		.memory_peak_bytes = read_number(memory_fd, unified ? "memory.peak"
 								    : "memory.max_usage_in_bytes"),
 		.oom_kills = unified ? read_keyed(memory_fd, "memory.events", "oom_kill")

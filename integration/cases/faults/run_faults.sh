@@ -45,8 +45,9 @@ series() { printf '%s\n' "$work" "$work" "$work" "$work" | "$@" "$HOSTS/host_ser
 series_worked() { [ "$(uniq -c <"$base/out" | tr -d ' ')$(cat made)" = 4ranx ]; }
 
 # An ordinary user, in a workspace of its own.
+for_user "$ISORUN" "$(dirname "$ISORUN")/isorun-starved"
 by_user() {
-  (cd "$base/own" && setpriv --reuid $user --regid $user --clear-groups "$@" "$program" \
+  (cd "$base/own" && setpriv --reuid $user --regid $user --clear-groups "$@" "$base/tools/${program##*/}" \
     run --cgroup optional --timeout 20s -- sh -c "$work")
 }
 by_user_worked() { [ "$(cat "$base/out")$(cat "$base/own/made")" = ranx ]; }

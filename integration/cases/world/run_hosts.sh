@@ -8,13 +8,12 @@
   finish
   exit
 }
-cp "$ISORUN" "$base/isorun"
-chmod 755 "$base/isorun"
+for_user "$ISORUN"
 refuse="$PROBES/probe_refuse"
 
 # doctor COMMAND…: what `isorun doctor --json` says there; sets report, code.
 doctor() {
-  "$@" "$base/isorun" doctor --json >"$base/report" 2>"$base/err"
+  "$@" "$base/tools/isorun" doctor --json >"$base/report" 2>"$base/err"
   code=$?
   if [ -n "${RECEIPTS:-}" ]; then
     cp "$base/report" "$RECEIPTS/doctor-$count.json"
@@ -88,7 +87,7 @@ contains 'no Landlock: and the remedy' "$(finding landlock)" 'lsm='
 as="setpriv --reuid $user --regid $user --clear-groups"
 chmod 777 "$workspace"
 # shellcheck disable=SC2086
-there $as "$refuse" EPERM write:2=4 -- "$base/isorun" run --cgroup optional -- echo RAN
+there $as "$refuse" EPERM write:2=4 -- "$base/tools/isorun" run --cgroup optional -- echo RAN
 refused 'T01 T10 the id map is refused' "map the caller's ids into the user namespace: Operation not permitted"
 contains 'T01 and the remedy' "$err" 'kernel.apparmor_restrict_unprivileged_userns'
 
@@ -104,7 +103,7 @@ chmod +x "$base/in_mounts"
 # A container's /proc, partly covered: the kernel allows ordinary users no fresh one.
 covered='mount --bind /dev/null /proc/cpuinfo'
 # shellcheck disable=SC2086
-there "$base/in_mounts" "$covered" $as "$base/isorun" run --cgroup optional -- echo RAN
+there "$base/in_mounts" "$covered" $as "$base/tools/isorun" run --cgroup optional -- echo RAN
 refused 'T02 masked /proc' 'proc "/proc": Operation not permitted'
 contains 'T02 and the remedy' "$err" 'unmasked /proc'
 # shellcheck disable=SC2086
@@ -150,7 +149,7 @@ is 'T07 odd mount tables: it runs, and nothing of them is writable' "$code $(ech
 
 # User namespaces used up, and a root that is root in name only.
 there unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"' sh \
-  "$base/isorun" run --cgroup optional -- echo RAN
+  "$base/tools/isorun" run --cgroup optional -- echo RAN
 refused 'user namespaces are off' 'clone into new namespaces: No space left on device'
 contains 'user namespaces are off: doctor is named' "$err" 'isorun doctor'
 doctor unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"' sh
@@ -160,12 +159,12 @@ is 'T03 root without CAP_SYS_ADMIN: it runs as an ordinary user would' \
   "$code $(jq -c '[.isolation.identity,.isolation.host_uid,.stdout.text]' <"$base/out")" '0 ["caller",0,"RAN\n"]'
 doctor setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin
 is 'T03 doctor: usable' "$code $(jq .usable <"$base/report")" '0 true'
-there unshare --user --map-root-user "$base/isorun" run --cgroup optional --json -- echo RAN
+there unshare --user --map-root-user "$base/tools/isorun" run --cgroup optional --json -- echo RAN
 is 'root of a user namespace: it runs as an ordinary user would' \
   "$code $(jq -r .isolation.identity <"$base/out")" '0 caller'
 
 # isorun in isorun: its own filter forbids it, and it says so.
-there "$ISORUN" run --ro "$base/isorun" -- "$base/isorun" run --cgroup optional -- echo RAN
+there "$ISORUN" run --ro "$base/tools/isorun" -- "$base/tools/isorun" run --cgroup optional -- echo RAN
 is 'isorun in isorun: refused, nothing ran' "$code $out" '125 '
 contains 'isorun in isorun: and says why' "$err" 'clone into new namespaces'
 

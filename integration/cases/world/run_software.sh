@@ -82,18 +82,17 @@ run --timeout 120s -- java Sum.java
 is 'T68 java: compiled and run with threads' "$code $out" '0 40000400000'
 
 # The same as an ordinary user.
-cp "$ISORUN" "$base/isorun"
-chmod 755 "$base/isorun"
+for_user "$ISORUN"
 chown -R $user:$user "$workspace"
-as_user "$base/isorun" run --timeout 60s -- python3 pool.py >"$base/out" 2>&1
+as_user "$base/tools/isorun" run --timeout 60s -- python3 pool.py >"$base/out" 2>&1
 is 'as an ordinary user: python' "$? $(cat "$base/out")" '0 500500'
-as_user "$base/isorun" run --timeout 120s -- java Sum.java >"$base/out" 2>&1
+as_user "$base/tools/isorun" run --timeout 120s -- java Sum.java >"$base/out" 2>&1
 is 'as an ordinary user: java' "$? $(cat "$base/out")" '0 40000400000'
-as_user "$base/isorun" run --timeout 120s --workdir app -- node -e 'console.log(require("small")(40, 2))' >"$base/out" 2>&1
+as_user "$base/tools/isorun" run --timeout 120s --workdir app -- node -e 'console.log(require("small")(40, 2))' >"$base/out" 2>&1
 is 'as an ordinary user: node' "$? $(cat "$base/out")" '0 42'
-as_user "$base/isorun" run --timeout 300s --workdir hello -- sh -c 'make -s clean && make -s && make -s check' >"$base/out" 2>&1
+as_user "$base/tools/isorun" run --timeout 300s --workdir hello -- sh -c 'make -s clean && make -s && make -s check' >"$base/out" 2>&1
 is 'as an ordinary user: a C project built and checked' "$? $(grep -c '^# FAIL:  0' "$base/out")" '0 1'
-as_user "$base/isorun" run --timeout 60s -- sh -c 'git clone -q source mine && cd mine && echo x >>file &&
+as_user "$base/tools/isorun" run --timeout 60s -- sh -c 'git clone -q source mine && cd mine && echo x >>file &&
   git -c user.name=x -c user.email=x@x commit -qam x && git log --format=%s | head -1' >"$base/out" 2>&1
 is 'as an ordinary user: git' "$? $(cat "$base/out")" '0 x'
 

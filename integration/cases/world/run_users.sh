@@ -50,11 +50,10 @@ mkdir "$base/home"
 cp "$PROBES"/probe_* "$base/home"
 chown -R $user:$user "$base/home"
 chmod 755 "$base/home"
-cp "$ISORUN" "$base/isorun"
-chmod 755 "$base/isorun"
+for_user "$ISORUN" "$PROBES/probe_tree" "$PROBES/probe_pty"
 cd "$base/home" || exit 1
 
-as_user "$base/isorun" run --json -- sh -c 'id -u; touch made; ./probe_world' >"$base/receipt" 2>"$base/err"
+as_user "$base/tools/isorun" run --json -- sh -c 'id -u; touch made; ./probe_world' >"$base/receipt" 2>"$base/err"
 code=$?
 receipt=$(cat "$base/receipt")
 is 'as an ordinary user in a delegated cgroup: runs' "$code $(cat "$base/err")" '0 '
@@ -72,47 +71,47 @@ contains 'as an ordinary user: only the three descriptors' "$world" 'fds 0 1 2
 '
 contains 'as an ordinary user: init cannot be looked into' "$world" 'open /proc/1/mem EACCES'
 contains 'as an ordinary user: /dev is closed' "$world" 'open /dev/isorun-was-here EROFS'
-as_user "$base/isorun" run --json --memory 64M -- ./probe_hostile hog-alone 300 >"$base/receipt" 2>/dev/null
+as_user "$base/tools/isorun" run --json --memory 64M -- ./probe_hostile hog-alone 300 >"$base/receipt" 2>/dev/null
 receipt=$(cat "$base/receipt")
 is 'as an ordinary user: the memory limit holds' "$(field .status)" memory_limit
-as_user "$base/isorun" run --json --pids 16 --timeout "${BOMB_MS}ms" --grace 0 -- ./probe_hostile fork-bomb >"$base/receipt" 2>/dev/null
+as_user "$base/tools/isorun" run --json --pids 16 --timeout "${BOMB_MS}ms" --grace 0 -- ./probe_hostile fork-bomb >"$base/receipt" 2>/dev/null
 receipt=$(cat "$base/receipt")
 is 'as an ordinary user: the process limit holds' "$(field '[.status,.usage.pids_limit_hits > 0]')" '["timed_out",true]'
-as_user "$base/isorun" run -- ./probe_syscalls >"$base/out"
+as_user "$base/tools/isorun" run -- ./probe_syscalls >"$base/out"
 contains 'as an ordinary user: the system call table' "$(cat "$base/out")" 'unshare user EPERM'
 
 mkdir tree
 (cd tree && "$PROBES/probe_tree" make 5000)
 chown -R $user:$user tree
 cd tree || exit 1
-as_user "$base/isorun" run --json --ro "$PROBES" -- "$PROBES/probe_tree" change >"$base/receipt" 2>/dev/null
+as_user "$base/tools/isorun" run --json --ro "$base/tools" -- "$base/tools/probe_tree" change >"$base/receipt" 2>/dev/null
 receipt=$(cat "$base/receipt")
 is 'as an ordinary user: the diff names exactly what changed' \
   "$(field '.workspace|[(.created|length),.modified,(.deleted|length)]')" \
   '[3,["d0000/link","d0004/f04","d0005/f05","d0006/f06","d0009/f10"],3]'
 cd "$base/home" || exit 1
 echo '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO"}]}' >"$base/profile.json"
-as_user "$base/isorun" run --seccomp "$base/profile.json" -- mkdir refused 2>"$base/err"
+as_user "$base/tools/isorun" run --seccomp "$base/profile.json" -- mkdir refused 2>"$base/err"
 contains 'as an ordinary user: a custom filter' "$(cat "$base/err")" 'Operation not permitted'
-as_user timeout 60 "$PROBES/probe_pty" 30 90 '$ ' 'stty size\n' '30 90' 'exit 4\n' -- \
-  "$base/isorun" run --cgroup optional --tty -- sh >"$base/out"
+as_user timeout 60 "$base/tools/probe_pty" 30 90 '$ ' 'stty size\n' '30 90' 'exit 4\n' -- \
+  "$base/tools/isorun" run --cgroup optional --tty -- sh >"$base/out"
 is 'as an ordinary user: --tty' "$(grep -c '^30 90' "$base/out") $(tail -1 "$base/out")" '1 exit 4, settings as before'
 if [ ! -e /sys/fs/cgroup/cgroup.controllers ]; then
-  as_user "$base/isorun" run --cpus 1 -- touch ran 2>"$base/err"
+  as_user "$base/tools/isorun" run --cpus 1 -- touch ran 2>"$base/err"
   is 'T58 a controller that is not delegated: refused, nothing ran' "$? $(ls ran 2>/dev/null)" '125 '
   contains 'T58 and it is named' "$(cat "$base/err")" 'cpu'
 fi
 
-setpriv --reuid $user --regid $user --clear-groups "$base/isorun" run -- touch ran 2>"$base/err"
+setpriv --reuid $user --regid $user --clear-groups "$base/tools/isorun" run -- touch ran 2>"$base/err"
 is 'RUN-2 an ordinary user without delegation: refused, nothing ran' "$? $(ls ran 2>/dev/null)" '125 '
 contains 'RUN-2 and the remedy is named' "$(cat "$base/err")" 'Delegate=yes'
-setpriv --reuid $user --regid $user --clear-groups "$base/isorun" run --cgroup optional --json -- \
+setpriv --reuid $user --regid $user --clear-groups "$base/tools/isorun" run --cgroup optional --json -- \
   sh -c 'sleep 100 & echo ran' >"$base/receipt" 2>"$base/err"
 code=$?
 receipt=$(cat "$base/receipt")
 is '--cgroup optional: runs, and the receipt says without' \
   "$code $(field '[.isolation.cgroup,.limits.pids.effective,.usage.memory_peak_bytes]')" '0 ["none",null,null]'
-setpriv --reuid $user --regid $user --clear-groups "$base/isorun" doctor >"$base/out"
+setpriv --reuid $user --regid $user --clear-groups "$base/tools/isorun" doctor >"$base/out"
 is 'doctor says that it would not work' "$?" 125
 contains 'doctor names the remedy' "$(cat "$base/out")" 'Delegate=yes'
 

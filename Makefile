@@ -234,11 +234,13 @@ bench: deps
 	integration/bench/run $(BUILD) $(BENCH)
 	integration/bench/peers $(BUILD)
 
-# isorun attacked for minutes, killed at every system call that it makes, refused every call and allocation.
+# isorun attacked for minutes, killed at every system call that it makes, refused every call and allocation; and all
+# programs on the cgroup-v2 kernel.
 .PHONY: torture
 torture: deps
 	$(MAKE) check-programs
 	TORTURE=full FAULTS=all integration/run_all $(BUILD) run_torture run_faults
+	VM_TIMEOUT=3600 integration/vm/run $(BUILD)
 
 # What depends on timing, again and again, many at once: a thousand times take an hour.
 SOAK ?= 1000

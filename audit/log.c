@@ -2,7 +2,8 @@
  * Two locks: the log's own among threads, the file's among processes. Whoever has both looks
  * whether the name still means this file (it may have been rotated), and reads the last line only
  * when another process has appended since. Neither is held while a line goes to disk: of the
- * threads that wait for that, one flushes for all who have written by then.
+ * threads that wait for that, one flushes for all who have written by then. Only a file that is
+ * given up, or gives its name up, is flushed under them: nothing may chain to what can get lost.
  */
 #include "audit/log.h"
 
@@ -28,12 +29,17 @@ static int open_file(struct iso_audit_log *log, struct iso_error *err)
 {
 	struct stat st;
 	log->fd = iso_fd_above_stdio(open(log->path, OPEN_FLAGS, 0600));
-	if (log->fd < 0 || fstat(log->fd, &st) < 0)
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open the audit log \"%s\"",
+	if (log->fd < 0 || fstat(log->fd, &st) < 0) {
+		int saved = errno;
+		log->fd = iso_fd_close(log->fd);
+		return iso_error_set(err, ISO_ERR_SYSTEM, saved, "open the audit log \"%s\"",
 				     log->path);
-	if (!S_ISREG(st.st_mode))
+	}
+	if (!S_ISREG(st.st_mode)) {
+		log->fd = iso_fd_close(log->fd);
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "open the audit log \"%s\": it is no regular file", log->path);
+	}
 	log->known_size = -1;
 	return 0;
 }
@@ -79,38 +85,54 @@ static int fail(const struct iso_audit_log *log, int os_errno, const char *what,
 			     log->path);
 }
 
-/* What was written to the file that is given up has to reach the disk, too. */
-static int leave_file(struct iso_audit_log *log, struct iso_error *err)
+/* No line that was written by now and is not known to be on disk is promised. Those who wait for
+ * them are told; the range grows until none of them waits any more. */
+static void give_up_unsynced(struct iso_audit_sync *flush, int os_errno)
+{
+	if (flush->failed_first == 0)
+		flush->failed_first = flush->on_disk + 1;
+	flush->failed_last = flush->written;
+	flush->failed_errno = os_errno;
+	flush->on_disk = flush->written;
+}
+
+/* What was written to the file that is given up has to reach the disk, too; if it does not, that
+ * is for those to know who wrote it. */
+static void leave_file(struct iso_audit_log *log)
 {
 	struct iso_audit_sync *flush = &log->flush;
 	while (flush->running)
 		pthread_cond_wait(&flush->ended, &log->lock);
-	int status = log->sync && flush->on_disk < flush->written ? fdatasync(log->fd) : 0;
-	if (status < 0)
-		fail(log, errno, "write", err);
-	else
-		flush->on_disk = flush->written;
+	if (log->sync && flush->on_disk < flush->written && fdatasync(log->fd) < 0)
+		give_up_unsynced(flush, errno);
+	flush->on_disk = flush->written;
 	flush->unsynced_from = -1;
 	log->fd = iso_fd_close(log->fd);
-	return status;
+}
+
+static bool has_the_name(const struct iso_audit_log *log, const struct stat *ours)
+{
+	struct stat named;
+	return fstatat(AT_FDCWD, log->path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_dev == ours->st_dev && named.st_ino == ours->st_ino;
 }
 
 /* Lock the file that has the name now. */
 static int lock(struct iso_audit_log *log, struct iso_error *err)
 {
 	for (;;) {
-		struct stat ours, named;
+		struct stat ours;
+		if (log->fd < 0 && open_file(log, err) < 0)
+			return -1; /* the next call tries again */
 		while (flock(log->fd, LOCK_EX) < 0) {
 			if (errno != EINTR)
 				return fail(log, errno, "lock", err);
 		}
 		if (fstat(log->fd, &ours) < 0)
 			return fail(log, errno, "look at", err);
-		if (fstatat(AT_FDCWD, log->path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    named.st_dev == ours.st_dev && named.st_ino == ours.st_ino)
+		if (has_the_name(log, &ours))
 			return 0;
-		if (leave_file(log, err) < 0 || open_file(log, err) < 0)
-			return -1;
+		leave_file(log);
 	}
 }
 
@@ -214,14 +236,15 @@ static int append_locked(struct iso_audit_log *log, const struct iso_audit_event
 	return 0;
 }
 
-/* The lines from the first that is not on disk are taken back, if nobody has appended since. */
+/* The lines from the first that is not on disk are taken back, if nobody has appended since, here
+ * or, after a rotation, in the file that follows. */
 static void take_back(struct iso_audit_log *log)
 {
 	struct stat st;
 	while (flock(log->fd, LOCK_EX) < 0 && errno == EINTR)
 		;
 	bool ours = log->flush.unsynced_from >= 0 && fstat(log->fd, &st) == 0 &&
-		    st.st_size == log->known_size;
+		    st.st_size == log->known_size && has_the_name(log, &st);
 	if (ours) /* what stays in the file is told as failed all the same */
 		(void)!ftruncate(log->fd, log->flush.unsynced_from);
 	log->known_size = -1;
@@ -234,7 +257,8 @@ static void flush_for_all(struct iso_audit_log *log)
 {
 	struct iso_audit_sync *flush = &log->flush;
 	uint64_t upto = flush->written;
-	int fd = log->fd; /* stays open while this runs */
+	off_t end = log->known_size; /* of these lines, or before it when others wrote since */
+	int fd = log->fd;	     /* stays open while this runs */
 	flush->running = true;
 	pthread_mutex_unlock(&log->lock);
 	int os_errno = fdatasync(fd) < 0 ? errno : 0;
@@ -242,16 +266,14 @@ static void flush_for_all(struct iso_audit_log *log)
 	flush->running = false;
 	if (os_errno != 0) {
 		/* Lines that were written meanwhile go with those that they follow. */
-		if (flush->failed_first == 0)
-			flush->failed_first = flush->on_disk + 1;
-		flush->failed_last = flush->written;
-		flush->failed_errno = os_errno;
-		flush->on_disk = flush->written;
+		give_up_unsynced(flush, os_errno);
 		take_back(log);
 	} else {
 		flush->on_disk = upto;
 		if (upto == flush->written)
 			flush->unsynced_from = -1;
+		else if (flush->unsynced_from < end)
+			flush->unsynced_from = end; /* what is promised is never taken back */
 	}
 	pthread_cond_broadcast(&flush->ended);
 }
@@ -260,15 +282,19 @@ static void flush_for_all(struct iso_audit_log *log)
 static int wait_for_disk(struct iso_audit_log *log, uint64_t line, struct iso_error *err)
 {
 	struct iso_audit_sync *flush = &log->flush;
+	flush->waiting++;
 	while (flush->on_disk < line) {
 		if (flush->running)
 			pthread_cond_wait(&flush->ended, &log->lock);
 		else
 			flush_for_all(log);
 	}
+	int status = 0;
 	if (line >= flush->failed_first && line <= flush->failed_last)
-		return fail(log, flush->failed_errno, "write", err);
-	return 0;
+		status = fail(log, flush->failed_errno, "write", err);
+	if (--flush->waiting == 0)
+		flush->failed_first = flush->failed_last = 0; /* everybody has been told */
+	return status;
 }
 
 static int append(struct iso_audit_log *log, const struct iso_audit_event *event,
@@ -344,9 +370,10 @@ static int rotate_locked(struct iso_audit_log *log, struct iso_error *err)
 		return -1;
 	ISO_AUTO_CLOSE int fd =
 		open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* The old file goes to disk first: the new one is chained to its last line. */
 	if (fd < 0 || iso_fd_write_all(fd, line, size) < 0 || fsync(fd) < 0 ||
-	    (torn > 0 && ftruncate(log->fd, end) < 0) || link(log->path, old) < 0 ||
-	    rename(fresh, log->path) < 0) {
+	    (torn > 0 && ftruncate(log->fd, end) < 0) || fsync(log->fd) < 0 ||
+	    link(log->path, old) < 0 || rename(fresh, log->path) < 0) {
 		int saved = errno;
 		(void)unlink(fresh); /* the first error is the one to tell */
 		return fail(log, saved, "rotate", err);

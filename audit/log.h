@@ -15,6 +15,7 @@ struct iso_audit_sync {
 	bool running;			    /* somebody flushes, without the lock */
 	pthread_cond_t ended;		    /* it has */
 	uint64_t written, on_disk;	    /* counts of lines */
+	unsigned int waiting;		    /* threads, for their lines */
 	uint64_t failed_first, failed_last; /* no line beyond these is promised; 0: none failed */
 	int failed_errno;
 	off_t unsynced_from; /* where the first line starts that is not on disk */

@@ -2,10 +2,16 @@
 #include "tests/test.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "audit/verify.h"
@@ -200,6 +206,103 @@ static void test_AUD_4_threads_share_one_chain(void **state)
 	(void)unlink(path);
 }
 
+/* Flushes as a disk that is slow once, fails once and then works does them. */
+static struct {
+	bool scripted;
+	atomic_int count;
+	sem_t entered, go;
+} disk;
+
+int fdatasync(int fd)
+{
+	int number = disk.scripted ? atomic_fetch_add(&disk.count, 1) + 1 : 3;
+	if (number == 1) {
+		sem_post(&disk.entered);
+		sem_wait(&disk.go);
+		return 0;
+	}
+	if (number == 2) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+struct one {
+	struct iso_ledger *ledger;
+	bool recorded;
+};
+
+static void *record_one(void *argument)
+{
+	struct one *one = argument;
+	const struct iso_ledger_entry entry = {.tool = "run", .received_mono_ns = 0};
+	iso_result *result = refused();
+	char *receipt = NULL;
+	if (iso_ledger_finish(one->ledger, &entry, result, &receipt, NULL) == 0)
+		one->recorded = result->audit_recorded;
+	free(receipt);
+	iso_result_free(result);
+	return NULL;
+}
+
+static uint64_t lines_written(struct iso_ledger *ledger)
+{
+	pthread_mutex_lock(&ledger->log.lock);
+	uint64_t written = ledger->log.flush.written;
+	pthread_mutex_unlock(&ledger->log.lock);
+	return written;
+}
+
+/* A line that comes while another is flushed, and whose own flush then fails, takes nothing with
+ * it that was promised. */
+static void test_AUD_4_a_promised_line_stays(void **state)
+{
+	(void)state;
+	struct iso_ledger ledger = open_ledger(false);
+	struct one first = {&ledger, false}, second = {&ledger, true}, third = {&ledger, false};
+	pthread_t threads[2];
+	sem_init(&disk.entered, 0, 0);
+	sem_init(&disk.go, 0, 0);
+	disk.scripted = true;
+	assert_int_equal(pthread_create(&threads[0], NULL, record_one, &first), 0);
+	sem_wait(&disk.entered);
+	assert_int_equal(pthread_create(&threads[1], NULL, record_one, &second), 0);
+	while (lines_written(&ledger) < 2)
+		sched_yield();
+	sem_post(&disk.go);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	assert_true(first.recorded);
+	assert_false(second.recorded);
+	assert_int_equal(verified_records(), 1);
+	record_one(&third);
+	disk.scripted = false;
+	assert_true(third.recorded);
+	iso_ledger_close(&ledger);
+	assert_int_equal(verified_records(), 2);
+	(void)unlink(path);
+}
+
+/* A log that could not be opened again after it was taken away is there as soon as it can be. */
+static void test_AUD_4_a_log_comes_back(void **state)
+{
+	(void)state;
+	struct iso_ledger ledger = open_ledger(false);
+	struct one before = {&ledger, false}, none = {&ledger, true}, after = {&ledger, false};
+	record_one(&before);
+	assert_true(before.recorded);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	record_one(&none);
+	assert_false(none.recorded);
+	assert_int_equal(rmdir(path), 0);
+	record_one(&after);
+	assert_true(after.recorded);
+	iso_ledger_close(&ledger);
+	(void)unlink(path);
+}
+
 /* The mark of a flush that failed: no line that it covers is promised. */
 static void test_AUD_4_a_flush_that_fails_promises_nothing(void **state)
 {
@@ -235,6 +338,8 @@ int main(void)
 		cmocka_unit_test(test_AUD_4_a_line_that_cannot_be_written_is_told),
 		cmocka_unit_test(test_AUD_4_no_log_is_no_record),
 		cmocka_unit_test(test_AUD_4_threads_share_one_chain),
+		cmocka_unit_test(test_AUD_4_a_promised_line_stays),
+		cmocka_unit_test(test_AUD_4_a_log_comes_back),
 		cmocka_unit_test(test_AUD_4_a_flush_that_fails_promises_nothing),
 	};
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -111,9 +111,15 @@ static void test_time_and_output_are_the_policys_at_most(void **state)
 	assert_true(narrowed.request.output_limit_bytes == 16000);
 	iso_narrowed_done(&narrowed);
 	asked.wall_limit_ms = 100000;
+	asked.grace_ms = 3600000; /* behind the limit, and part of it */
 	asked.output_limit_bytes = 100;
 	assert_int_equal(narrow(&policy, &granted, &asked, &narrowed, &err), 0);
 	assert_true(narrowed.request.wall_limit_ms == 30000);
+	assert_true(narrowed.request.grace_ms == ISO_DEFAULT_GRACE_MS);
+	iso_narrowed_done(&narrowed);
+	asked.grace_ms = 0;
+	assert_int_equal(narrow(&policy, &granted, &asked, &narrowed, &err), 0);
+	assert_true(narrowed.request.grace_ms == 0);
 	assert_true(narrowed.request.output_limit_bytes == 100);
 	iso_narrowed_done(&narrowed);
 }

@@ -1,13 +1,16 @@
 /* runner/wire: lines from a peer that sends what it likes, and JSON-RPC in them. */
 #include "tests/test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/base/clock.h"
 #include "runner/wire/line.h"
 #include "runner/wire/rpc.h"
+#include "runner/wire/socket.h"
 
 #define LINE_MAX_SIZE 64
 
@@ -116,6 +119,34 @@ static void test_sending_ends_at_the_deadline(void **state)
 	close_wire(&wire);
 }
 
+static void test_only_an_abandoned_socket_is_replaced(void **state)
+{
+	(void)state;
+	char directory[] = "/tmp/isorun-wire.XXXXXX", path[64];
+	struct iso_error err = {0};
+	struct stat st;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/name", directory);
+	int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(file >= 0);
+	close(file);
+	assert_int_equal(iso_wire_listen(path, &err), -1);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	assert_int_equal(unlink(path), 0);
+	int first = iso_wire_listen(path, &err);
+	assert_true(first >= 0);
+	assert_int_equal(iso_wire_listen(path, &err), -1); /* somebody listens */
+	close(first);
+	int second = iso_wire_listen(path, &err);
+	assert_true(second >= 0);
+	close(second);
+	assert_int_equal(iso_wire_listen("", &err), -1);
+	assert_int_equal(iso_wire_connect(""), -1);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
 static enum iso_rpc_code code_of(const char *line)
 {
 	struct iso_rpc_request request = {.tree = NULL};
@@ -202,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_lines_come_whole_however_they_arrive),
 		cmocka_unit_test(test_a_line_is_as_long_as_its_owner_allows),
 		cmocka_unit_test(test_sending_ends_at_the_deadline),
+		cmocka_unit_test(test_only_an_abandoned_socket_is_replaced),
 		cmocka_unit_test(test_what_is_no_request_has_its_code),
 		cmocka_unit_test(test_ids_come_back_as_they_came),
 		cmocka_unit_test(test_only_the_answer_to_the_request_counts),

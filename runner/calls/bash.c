@@ -210,10 +210,8 @@ int iso_perform_bash(const struct iso_performance *performance, iso_result **ret
 		return -1;
 	iso_result *result = *ret_result;
 	result->workdir = strdup(performance->workdir);
-	if (result->workdir == NULL || copy_output(result, err) < 0) {
-		iso_result_free(result);
-		return iso_error_nomem(err);
-	}
+	if (result->workdir == NULL || copy_output(result, err) < 0)
+		return iso_error_nomem(err); /* the result is the caller's already */
 	result->authority_told = true;
 	result->authority_recorded = report(session, &binding, result);
 	return 0;

@@ -115,6 +115,8 @@ static void narrow_limits(const struct iso_policy *policy, const struct iso_requ
 	request->fsize_max_bytes =
 		narrower(asked->fsize_max_bytes, granted->fsize_max_bytes, ISO_UNLIMITED);
 	request->wall_limit_ms = narrower(asked->wall_limit_ms, policy->timeout_ms, ISO_UNLIMITED);
+	/* Time that follows the wall limit would lift it. */
+	request->grace_ms = narrower(asked->grace_ms, ISO_DEFAULT, ISO_DEFAULT_GRACE_MS);
 	request->output_limit_bytes =
 		narrower(asked->output_limit_bytes, policy->output_limit_bytes, ISO_UNLIMITED);
 }

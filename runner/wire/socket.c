@@ -18,8 +18,9 @@ static int make_address(const char *path, struct sockaddr_un *ret_address)
 {
 	size_t size = strlen(path) + 1;
 	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	if (size > sizeof(ret_address->sun_path)) {
-		errno = ENAMETOOLONG;
+	/* An empty name would be one in the network namespace, which anybody can take. */
+	if (size == 1 || size > sizeof(ret_address->sun_path)) {
+		errno = size == 1 ? ENOENT : ENAMETOOLONG;
 		return -1;
 	}
 	memcpy(ret_address->sun_path, path, size);
@@ -45,15 +46,17 @@ int iso_wire_connect(const char *path)
 int iso_wire_listen(const char *path, struct iso_error *err)
 {
 	struct sockaddr_un address;
+	struct stat st;
 	if (make_address(path, &address) < 0)
-		return iso_error_set(err, ISO_ERR_INVALID, ENAMETOOLONG, "listen on \"%s\"", path);
+		return iso_error_set(err, ISO_ERR_INVALID, errno, "listen on \"%s\"", path);
 	ISO_AUTO_CLOSE int fd = make_socket();
 	if (fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "create a socket");
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, EADDRINUSE, "listen on \"%s\"", path);
-	if (errno == ECONNREFUSED)
-		(void)unlink(path); /* bind says what is wrong if this failed */
+	/* Files refuse connections, too; bind says so, as it does when this fails. */
+	if (errno == ECONNREFUSED && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		(void)unlink(path);
 	/* The mode of the socket that bind makes; the umask is the whole process's. */
 	if (fchmod(fd, 0600) < 0 ||
 	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||

@@ -194,13 +194,18 @@ static void test_the_receipt_is_known_after_a_refused_option(void **state)
 		assert_string_equal(run.receipt, "r");
 		cli_run_done(&run);
 	}
-	static const char *const of_command[] = {"--bogus", "--", "cmd", "--receipt", "r", NULL};
-	struct cli_run run;
-	struct iso_error err = {0};
-	char **rest = NULL;
-	assert_int_equal(parse(&run, of_command, &rest, &err), -1);
-	assert_null(run.receipt);
-	cli_run_done(&run);
+	static const char *const of_command[][6] = {
+		{"--bogus", "--", "cmd", "--receipt", "r", NULL},
+		{"--bogus", "cmd", "--receipt", "r", NULL},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(of_command); i++) {
+		struct cli_run run;
+		struct iso_error err = {0};
+		char **rest = NULL;
+		assert_int_equal(parse(&run, of_command[i], &rest, &err), -1);
+		assert_null(run.receipt);
+		cli_run_done(&run);
+	}
 }
 
 static void test_mounts_and_variables_accumulate(void **state)

@@ -179,12 +179,11 @@ int cli_options_read(const struct cli_command *command, void *target, char **arg
 	struct iso_error first = {0};
 	int status = 0;
 	while (*argv != NULL && strcmp(*argv, "--") != 0) {
-		bool is_option = (*argv)[0] == '-' && (*argv)[1] != '\0';
-		if (!is_option && status == 0)
-			break; /* the command begins */
+		if ((*argv)[0] != '-' || (*argv)[1] == '\0')
+			break; /* the command begins, or may begin when something was wrong */
 		struct iso_error wrong = {0};
 		int words = 1;
-		if (is_option && read_option(&reading, argv, &words, &wrong) < 0 && status == 0) {
+		if (read_option(&reading, argv, &words, &wrong) < 0 && status == 0) {
 			status = -1;
 			first = wrong;
 		}

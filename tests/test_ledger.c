@@ -158,6 +158,9 @@ static void test_AUD_4_no_log_is_no_record(void **state)
 	struct iso_error err = {0};
 	assert_int_equal(iso_ledger_require(&ledger, &err), -1);
 	assert_int_equal(err.code, ISO_ERR_DENIED);
+	const struct iso_ledger_options unsigned_after_all = {.key_path = "/etc/hostname"};
+	assert_int_equal(iso_ledger_open(&unsigned_after_all, &ledger, &err), -1);
+	assert_int_equal(err.code, ISO_ERR_INVALID);
 }
 
 struct crowd {

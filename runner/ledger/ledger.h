@@ -17,7 +17,8 @@ struct iso_ledger {
 
 struct iso_ledger_options {
 	const char *log_path;  /* file to append to; NULL: none */
-	const char *key_path;  /* Ed25519 private key that signs the lines; NULL: none */
+	const char *key_path;  /* Ed25519 private key that signs the lines; NULL: none. Not
+			* without a log. */
 	const char *workspace; /* canonical; neither file may lie in it; NULL: no matter */
 	bool no_sync;	       /* a line counts as recorded before it is on disk */
 };

@@ -59,6 +59,10 @@ int iso_ledger_open(const struct iso_ledger_options *options, struct iso_ledger 
 		    struct iso_error *err)
 {
 	ret_ledger->has_log = false;
+	if (options->log_path == NULL && options->key_path != NULL)
+		return iso_error_set(err, ISO_ERR_INVALID, 0,
+				     "sign with \"%s\": there is no audit log (--audit FILE)",
+				     options->key_path);
 	if (options->log_path == NULL)
 		return 0;
 	if (open_log(options, &ret_ledger->log, err) < 0)

@@ -12,7 +12,8 @@
  * Listen at `path`, mode 0600, non-blocking and close-on-exec. A socket that nobody listens on any
  * more is replaced; one that is in use, or anything else that has the name, is not taken.
  *
- * Returns the descriptor, or -1. Errors: ISO_ERR_INVALID (the path is empty or too long), ISO_ERR_SYSTEM.
+ * Returns the descriptor, or -1. Errors: ISO_ERR_INVALID (the path is empty or too long),
+ * ISO_ERR_SYSTEM.
  */
 int iso_wire_listen(const char *path, struct iso_error *err);
 

@@ -89,11 +89,11 @@ is 'T183 no core dump, also none through a pipe' "$(echo "$out" | grep core | tr
 # which an emulated kernel beside others needs most for 20,000 mounts.
 [ "$KERNEL" = vm ] && entries=4000 || entries=20000
 mkdir many
-(cd many && seq 1 $entries | xargs touch)
+(cd many && seq 1 "$entries" | xargs touch)
 # shellcheck disable=SC2046
-run --timeout 60s $(seq -f '--protect=many/%.0f' 1 $entries) -- sh -c "echo x >many/$entries; echo \$?; : >many/new && echo free"
+run --timeout 60s $(seq -f '--protect=many/%.0f' 1 "$entries") -- sh -c "echo x >many/$entries; echo \$?; : >many/new && echo free"
 contains 'T108 thousands of protected paths hold, and nothing else is' "$out" 'free'
-is 'T108 none of them was written' "$(cat many/$entries) $code" ' 0'
+is 'T108 none of them was written' "$(cat "many/$entries") $code" ' 0'
 at_most 'T108 in bounded time' "$elapsed_ms" 60000
 rm -rf many
 

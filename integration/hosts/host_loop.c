@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runner/isorun.h"
@@ -239,6 +240,9 @@ int main(void)
 	come_from_elsewhere(station);
 	give_up(station);
 	check(entries("/proc/self/fd") == before, "nothing is left open");
+	siginfo_t info;
+	check(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD,
+	      "and no process, not even an ended one");
 	printf("1..%d\n", count);
 	return failures != 0;
 }

@@ -238,10 +238,7 @@ static void release(struct iso_run *run)
 		iso_prepared_done(&run->prepared);
 		iso_plan_done(&run->plan);
 	}
-	/* A host of many runs must not keep an ended init of each. */
-	if (run->process.pidfd >= 0)
-		iso_process_reap(&run->process);
-	run->process.pidfd = iso_fd_close(run->process.pidfd);
+	iso_process_close(&run->process);
 	run->workspace_fd = iso_fd_close(run->workspace_fd);
 	iso_snapshot_done(&run->before);
 	iso_template_cache_want(&run->station->launcher.templates);

@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runner/base/cleanup.h"
@@ -27,7 +26,6 @@
 #include "runner/base/file/fd.h"
 #include "sandbox/child/rawcall.h"
 #include "sandbox/host.h"
-#include "sandbox/launch/spawn.h"
 
 #define TREE_RECURSIVE	    0x8000  /* AT_RECURSIVE */
 #define PROPAGATION_PRIVATE 0x40000 /* MS_PRIVATE; <sys/mount.h> clashes with <linux/mount.h> */
@@ -81,16 +79,13 @@ static int make(struct iso_idmap *map, struct iso_error *err)
 		.entry = wait_for_parent,
 		.argument = (const void *)(intptr_t)self,
 	};
-	struct iso_process holder;
-	int failed = self < 0 ? -errno : iso_spawn(&spawn, &holder);
+	int failed = self < 0 ? -errno : iso_spawn(&spawn, &map->holder);
 	if (failed < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, -failed,
 				     "create a user namespace for id-mapping");
-	map->holder_pidfd = holder.pidfd;
-	map->userns_fd = map_and_open(holder.pid, map);
+	map->userns_fd = map_and_open(map->holder.pid, map);
 	int saved_errno = errno;
-	/* Its pid is its own until we have waited for it. */
-	map->holder_killed = kill(holder.pid, SIGKILL) == 0;
+	iso_process_signal(&map->holder, SIGKILL);
 	if (map->userns_fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, saved_errno,
 				     "map uid %u to %u for id-mapping", map->key.disk_uid,
@@ -100,14 +95,9 @@ static int make(struct iso_idmap *map, struct iso_error *err)
 
 static void release(struct iso_idmap *map)
 {
-	siginfo_t info;
-	if (!map->holder_killed && map->holder_pidfd >= 0)
+	if (map->holder.pidfd >= 0 && !iso_process_abandon(&map->holder))
 		map->stack = NULL; /* it still stands on that, and ends when we do */
-	while (map->holder_killed && map->holder_pidfd >= 0 &&
-	       waitid(P_PIDFD, (id_t)map->holder_pidfd, &info, WEXITED | __WALL) < 0 &&
-	       errno == EINTR)
-		;
-	iso_fd_close(map->holder_pidfd);
+	iso_process_close(&map->holder);
 	iso_fd_close(map->userns_fd);
 	free(map->stack);
 	free(map);
@@ -142,7 +132,7 @@ static int find_or_make(struct iso_idmap_cache *cache, const struct iso_idmap_ke
 	*map = (struct iso_idmap){
 		.key = *key,
 		.userns_fd = -1,
-		.holder_pidfd = -1,
+		.holder = {.pidfd = -1},
 		.users = 1,
 	};
 	if (make(map, err) < 0) {

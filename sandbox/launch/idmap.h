@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "runner/isorun.h"
+#include "sandbox/launch/spawn.h"
 
 /* Whose files appear as whose: owners on disk as ids of the host. */
 struct iso_idmap_key {
@@ -20,11 +21,10 @@ struct iso_idmap_key {
 /* A user namespace that carries a mapping. */
 struct iso_idmap {
 	struct iso_idmap_key key;
-	int userns_fd;	  /* owned */
-	int holder_pidfd; /* owned; the killed process that made it, until it is reaped; or -1 */
-	char *stack;	  /* owned; that process's, until it is reaped */
-	bool holder_killed;
-	unsigned int users; /* the cache is one */
+	int userns_fd;		   /* owned */
+	struct iso_process holder; /* owned; the killed process that made it */
+	char *stack;		   /* owned; that process's, until it has ended */
+	unsigned int users;	   /* the cache is one */
 };
 
 #define ISO_IDMAP_CACHE_SIZE 4

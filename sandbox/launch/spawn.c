@@ -48,15 +48,7 @@ void iso_process_signal(const struct iso_process *process, int signal_number)
 		(void)kill(process->pid, signal_number);
 }
 
-void iso_process_reap(struct iso_process *process)
-{
-	siginfo_t info;
-	while (waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG | __WALL) < 0 &&
-	       errno == EINTR)
-		;
-}
-
-bool iso_process_abandon(struct iso_process *process)
+bool iso_process_abandon(const struct iso_process *process)
 {
 	struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
 	int64_t deadline_ns = iso_deadline_after(iso_clock_mono_ns(), ABANDON_LIMIT_MS);
@@ -64,6 +56,15 @@ bool iso_process_abandon(struct iso_process *process)
 	while (poll(&ended, 1, iso_deadline_poll_ms(deadline_ns, iso_clock_mono_ns())) < 0 &&
 	       errno == EINTR)
 		;
-	iso_process_reap(process);
 	return ended.revents != 0;
+}
+
+void iso_process_close(struct iso_process *process)
+{
+	siginfo_t info;
+	while (process->pidfd >= 0 &&
+	       waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG | __WALL) < 0 &&
+	       errno == EINTR)
+		;
+	process->pidfd = iso_fd_close(process->pidfd);
 }

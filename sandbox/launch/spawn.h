@@ -23,7 +23,7 @@ struct iso_spawn {
 };
 
 struct iso_process {
-	pid_t pid; /* of the init, as the host sees it */
+	pid_t pid; /* as the host sees it */
 	int pidfd; /* owned; readable when the process has ended */
 };
 
@@ -40,11 +40,12 @@ int iso_spawn(const struct iso_spawn *spawn, struct iso_process *ret_process);
 /* Send a signal. */
 void iso_process_signal(const struct iso_process *process, int signal_number);
 
-/* Kill and reap a process that waits. False when it does not end: then the memory that it was
+/* Kill a process and wait for its end. False when it does not come: then the memory that it was
  * given stays its own. */
-bool iso_process_abandon(struct iso_process *process);
+bool iso_process_abandon(const struct iso_process *process);
 
-/* Reap an ended process; harmless when the host program's own wait was faster. */
-void iso_process_reap(struct iso_process *process);
+/* Reap a process that has ended, which does no harm when the host program's own wait was faster,
+ * and close its pidfd. Every process that was started comes here; a pidfd of -1 is fine. */
+void iso_process_close(struct iso_process *process);
 
 #endif

@@ -181,7 +181,7 @@ static int launch_maker(struct iso_child *maker, char *stack)
 		maker->ops = NULL; /* lost to it, and with it the stack */
 		namespace_fd = iso_fd_close(namespace_fd);
 	}
-	iso_fd_close(process.pidfd);
+	iso_process_close(&process);
 	return namespace_fd;
 }
 

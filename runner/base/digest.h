@@ -11,6 +11,12 @@
 void iso_sha256_print(const uint8_t digest[SHA256_DIGEST_SIZE], char ret_hex[ISO_SHA256_HEX_SIZE]);
 void iso_sha256_read(const char *hex, uint8_t ret_digest[SHA256_DIGEST_SIZE]);
 
+/* For what may have no digest: `hex`, or NULL when it is "". */
+static inline const char *iso_sha256_or_null(const char *hex)
+{
+	return *hex != '\0' ? hex : NULL;
+}
+
 /* End the computation in `context` (which is reset) and print the digest. */
 void iso_sha256_finish(struct sha256_ctx *context, char ret_hex[ISO_SHA256_HEX_SIZE]);
 

@@ -220,17 +220,6 @@ static void add_diff(struct iso_json *json, cJSON *workspace, const struct iso_d
 	iso_json_add_bool(json, workspace, "incomplete", diff->incomplete);
 }
 
-static void add_digest(struct iso_json *json, cJSON *root, const char *name, const char *text)
-{
-	char hex[ISO_SHA256_HEX_SIZE];
-	if (text == NULL) {
-		iso_json_add_null(json, root, name);
-		return;
-	}
-	iso_sha256_hex(text, strlen(text), hex);
-	iso_json_add_text(json, root, name, hex);
-}
-
 int iso_receipt_print(const struct iso_result *result, char **ret_json, struct iso_error *err)
 {
 	struct iso_json json;
@@ -265,8 +254,9 @@ int iso_receipt_print(const struct iso_result *result, char **ret_json, struct i
 		if (result->has_diff)
 			add_diff(&json, workspace, &result->diff);
 	}
-	add_digest(&json, root, "request_sha256", result->request_json);
-	add_digest(&json, root, "plan_sha256", result->plan_json);
+	iso_json_add_text(&json, root, "request_sha256",
+			  iso_sha256_or_null(result->request_sha256));
+	iso_json_add_text(&json, root, "plan_sha256", iso_sha256_or_null(result->plan_sha256));
 	if (result->policy_sha256[0] != '\0')
 		iso_json_add_text(&json, root, "policy_sha256", result->policy_sha256);
 	if (result->workdir != NULL)

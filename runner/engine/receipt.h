@@ -39,9 +39,9 @@ struct iso_result {
 	struct iso_outcome outcome;
 	int64_t started_unix_ms;
 	int64_t elapsed_us;
-	char *request_json; /* owned; NULL when the request could not be read */
-	char *plan_json;    /* owned; NULL when the request got no plan */
-	bool launched;	    /* the fields below are those of a run */
+	char request_sha256[ISO_SHA256_HEX_SIZE]; /* of its text; "" when it could not be read */
+	char plan_sha256[ISO_SHA256_HEX_SIZE];	  /* of its text; "" when there is no plan */
+	bool launched;				  /* the fields below are those of a run */
 	struct iso_cgroup_usage usage;
 	uint64_t survivors_killed;
 	struct iso_limits requested;

@@ -77,8 +77,6 @@ void iso_result_free(iso_result *result)
 	iso_diff_done(&result->diff);
 	for (int i = 0; i < 2; i++)
 		free(result->streams[i].data);
-	free(result->request_json);
-	free(result->plan_json);
 	free(result->workspace);
 	free(result->workdir);
 	free(result->output.data);

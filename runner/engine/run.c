@@ -172,6 +172,24 @@ static void watch(struct iso_run *run)
 	iso_supervise_begin(supervision);
 }
 
+/* The digest of a text that was printed for it, and is freed. */
+static void digest(char *text, char ret_sha256[ISO_SHA256_HEX_SIZE])
+{
+	iso_sha256_hex(text, strlen(text), ret_sha256);
+	free(text);
+}
+
+static int note_request(struct iso_run *run, struct iso_error *err)
+{
+	char *text;
+	if (!run->request.capture)
+		return 0;
+	if (iso_request_print(&run->request, &text, err) < 0)
+		return -1;
+	digest(text, run->result->request_sha256);
+	return 0;
+}
+
 /* What the result says of the plan. */
 static int note_plan(struct iso_run *run, struct iso_error *err)
 {
@@ -187,7 +205,13 @@ static int note_plan(struct iso_run *run, struct iso_error *err)
 	result->workspace = strdup(world->workspace);
 	if (result->workspace == NULL)
 		return iso_error_nomem(err);
-	return run->request.capture ? iso_plan_print(&run->plan, &result->plan_json, err) : 0;
+	if (!run->request.capture)
+		return 0;
+	char *text;
+	if (iso_plan_print(&run->plan, &text, err) < 0)
+		return -1;
+	digest(text, result->plan_sha256);
+	return 0;
 }
 
 /* Fill the result with what a launched run was and left. */
@@ -290,7 +314,7 @@ static int start(struct iso_run *run, struct iso_error *err)
 {
 	struct iso_error refused = {0};
 	const struct iso_request *request = &run->request;
-	if (request->capture && iso_request_print(request, &run->result->request_json, err) < 0)
+	if (note_request(run, err) < 0)
 		return -1;
 	if (iso_station_build_plan(run->station, request, &run->plan, &refused) < 0) {
 		end_early(run, &refused);

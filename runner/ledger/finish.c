@@ -1,22 +1,12 @@
 /* AUD-1: one line per receipt, without arguments and output, and of an error only its class. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/ledger/ledger.h"
 
-static const char *digest_of(const char *text, char hex[ISO_SHA256_HEX_SIZE])
-{
-	if (text == NULL)
-		return NULL;
-	iso_sha256_hex(text, strlen(text), hex);
-	return hex;
-}
-
 static void record(struct iso_audit_log *log, iso_result *result)
 {
-	char request[ISO_SHA256_HEX_SIZE], plan[ISO_SHA256_HEX_SIZE];
 	const struct iso_outcome *outcome = &result->outcome;
 	struct iso_error reason = {0};
 	struct iso_audit_head head;
@@ -27,9 +17,9 @@ static void record(struct iso_audit_log *log, iso_result *result)
 		.error_class = outcome->error_class != ISO_CLASS_NONE
 				       ? iso_class_name(outcome->error_class)
 				       : NULL,
-		.request_sha256 = digest_of(result->request_json, request),
-		.plan_sha256 = digest_of(result->plan_json, plan),
-		.policy_sha256 = result->policy_sha256[0] != '\0' ? result->policy_sha256 : NULL,
+		.request_sha256 = iso_sha256_or_null(result->request_sha256),
+		.plan_sha256 = iso_sha256_or_null(result->plan_sha256),
+		.policy_sha256 = iso_sha256_or_null(result->policy_sha256),
 		.output_sha256 = result->has_output ? result->output.sha256 : NULL,
 		.exit_code = outcome->payload_exit,
 		.unix_ms = result->started_unix_ms,
@@ -44,28 +34,22 @@ static void record(struct iso_audit_log *log, iso_result *result)
 	}
 }
 
-static int fill(const struct iso_ledger_entry *entry, iso_result *result, struct iso_error *err)
+static void fill(const struct iso_ledger_entry *entry, iso_result *result)
 {
 	result->tool = entry->tool;
 	if (!result->launched)
 		result->elapsed_us = (iso_clock_mono_ns() - entry->received_mono_ns) / 1000;
 	if (entry->policy_sha256 != NULL)
 		memcpy(result->policy_sha256, entry->policy_sha256, sizeof(result->policy_sha256));
-	if (entry->request_json == NULL)
-		return 0;
-	char *copy = strdup(entry->request_json);
-	if (copy == NULL)
-		return iso_error_nomem(err);
-	free(result->request_json);
-	result->request_json = copy;
-	return 0;
+	if (entry->request_json != NULL)
+		iso_sha256_hex(entry->request_json, strlen(entry->request_json),
+			       result->request_sha256);
 }
 
 int iso_ledger_finish(struct iso_ledger *ledger, const struct iso_ledger_entry *entry,
 		      iso_result *result, char **ret_receipt, struct iso_error *err)
 {
-	if (fill(entry, result, err) < 0)
-		return -1;
+	fill(entry, result);
 	if (ledger->has_log)
 		record(&ledger->log, result);
 	return iso_receipt_print(result, ret_receipt, err);

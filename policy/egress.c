@@ -104,10 +104,8 @@ static int add(struct iso_strv *hosts, const char *host, size_t length, struct i
 	ISO_AUTO_FREE char *copy = strndup(host, length);
 	if (copy == NULL)
 		return iso_error_nomem(err);
-	for (size_t i = 0; i < hosts->count; i++) {
-		if (strcmp(hosts->items[i], copy) == 0)
-			return 0;
-	}
+	if (iso_strv_holds(hosts, copy))
+		return 0;
 	return iso_strv_add(hosts, copy) < 0 ? iso_error_nomem(err) : 0;
 }
 

@@ -4,8 +4,6 @@
  */
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "runner/authority/authority.h"
@@ -79,9 +77,8 @@ static bool serve_lines(struct server *server, struct client *client)
 	size_t size;
 	while ((line = iso_wire_take(&client->lines, &size)) != NULL) {
 		ISO_AUTO_FREE char *text = answer(server, line, size);
-		/* An answer is small: a client that has no room for it does not read. */
-		if (text == NULL ||
-		    send(client->fd, text, strlen(text), MSG_NOSIGNAL) != (ssize_t)strlen(text))
+		/* An answer is small: a client that has no room for it now does not read. */
+		if (text == NULL || !iso_wire_send(client->fd, text, iso_clock_mono_ns()))
 			return false;
 	}
 	return true;

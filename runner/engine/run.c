@@ -268,6 +268,13 @@ static void release(struct iso_run *run)
 	iso_template_cache_want(&run->station->launcher.templates);
 }
 
+/* The run is over, but something of it is not; the first hint is the one to keep. */
+static void note_left(const struct iso_run *run, const struct iso_error *left)
+{
+	if (run->result != NULL && run->result->outcome.error.hint[0] == '\0')
+		iso_error_hint(&run->result->outcome.error, "left behind: %s", left->message);
+}
+
 /* Try to remove the cgroup; a killed member may take a moment to leave it. */
 static void remove_cgroup(struct iso_run *run)
 {
@@ -280,9 +287,7 @@ static void remove_cgroup(struct iso_run *run)
 			return;
 		}
 		(void)iso_cgroup_remove(&run->cgroup, now, &left);
-		if (run->result != NULL && run->result->outcome.error.hint[0] == '\0')
-			iso_error_hint(&run->result->outcome.error, "left behind: %s",
-				       left.message);
+		note_left(run, &left);
 	}
 	/* Whoever looks at the descriptor before it takes the result finds it readable. */
 	iso_watch_arm(&run->watch, now);
@@ -304,9 +309,8 @@ static void end_early(struct iso_run *run, const struct iso_error *refused)
 	int64_t deadline = iso_deadline_after(iso_clock_mono_ns(), REMOVE_LIMIT_MS);
 	struct iso_error left = {0};
 	release(run);
-	if (iso_cgroup_remove(&run->cgroup, deadline, &left) < 0 &&
-	    run->result->outcome.error.hint[0] == '\0')
-		iso_error_hint(&run->result->outcome.error, "left behind: %s", left.message);
+	if (iso_cgroup_remove(&run->cgroup, deadline, &left) < 0)
+		note_left(run, &left);
 	run->state = STATE_ENDED;
 }
 
@@ -374,9 +378,8 @@ int iso_run_start(iso_station *station, const struct iso_request *request, iso_r
 		return iso_error_nomem(err);
 	if (start_reading(run, request, err) < 0) {
 		release(run);
-		iso_result_free(run->result);
-		iso_station_drop(run->station);
-		free(run);
+		run->state = STATE_ENDED;
+		iso_run_free(run);
 		return -1;
 	}
 	/* One that has ended already is waited for like any other. */

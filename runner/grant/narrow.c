@@ -16,15 +16,6 @@ static int widens(struct iso_error *err, const char *option)
 			     option);
 }
 
-static bool holds(const struct iso_strv *list, const char *word)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		if (strcmp(list->items[i], word) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* What has no order: it is in the policy, or refused. */
 static int check_unordered(const struct iso_policy *policy, const struct iso_request *granted,
 			   const struct iso_asked *asked, struct iso_error *err)
@@ -48,7 +39,7 @@ static int check_unordered(const struct iso_policy *policy, const struct iso_req
 			return widens(err, kind == ISO_MOUNT_RO ? "ro" : "rw");
 	}
 	for (size_t i = 0; i < asked->passed->count; i++) {
-		if (!holds(&policy->pass_environment, asked->passed->items[i]))
+		if (!iso_strv_holds(&policy->pass_environment, asked->passed->items[i]))
 			return widens(err, "pass-env");
 	}
 	if (asked->workspace != NULL && !iso_path_is_beneath(asked->workspace, policy->root))

@@ -82,6 +82,15 @@ int iso_strv_set_variable(struct iso_strv *strv, const char *assignment)
 	return 0;
 }
 
+bool iso_strv_holds(const struct iso_strv *strv, const char *text)
+{
+	for (size_t i = 0; i < strv->count; i++) {
+		if (strcmp(strv->items[i], text) == 0)
+			return true;
+	}
+	return false;
+}
+
 char *iso_strv_join(const struct iso_strv *strv, const char *separator)
 {
 	size_t size = 1;

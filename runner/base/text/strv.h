@@ -2,6 +2,7 @@
 #ifndef ISORUN_BASE_TEXT_STRV_H
 #define ISORUN_BASE_TEXT_STRV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct iso_strv {
@@ -21,6 +22,9 @@ const char *iso_strv_find_variable(const struct iso_strv *strv, const char *name
 
 /* Replace the item "NAME=…" by `assignment` ("NAME=VALUE") or append it; 0, or -1: no memory. */
 int iso_strv_set_variable(struct iso_strv *strv, const char *assignment);
+
+/* Whether one of the items is `text`. */
+bool iso_strv_holds(const struct iso_strv *strv, const char *text);
 
 /* The items, each followed by `separator`, as one fresh string; NULL: no memory. */
 char *iso_strv_join(const struct iso_strv *strv, const char *separator);

@@ -60,8 +60,8 @@ struct cli_command {
  * ret_rest  what follows the options
  *
  * Returns 0, 1 when --help is among them (which every command has), or -1 with ISO_ERR_INVALID.
- * What is wrong first is told, and the rest is read all the same: a request that is refused may
- * still say where its receipt goes.
+ * What is wrong first is told, and the options that follow it are read all the same: a request that
+ * is refused may still say where its receipt goes.
  */
 int cli_options_read(const struct cli_command *command, void *target, char **argv, char ***ret_rest,
 		     struct iso_error *err);

@@ -1,50 +1,7 @@
 /* sandbox/plan: each member that says what is executed is in the digest of its half. */
-#include "tests/test.h"
+#include "tests/plans.h"
 
 #include <cjson/cJSON.h>
-#include <unistd.h>
-
-#include "runner/plan/build.h"
-
-#define GIB (UINT64_C(1) << 30)
-
-static char workspace[] = "/tmp/isorun-digest.XXXXXX";
-static const char *const argv_true[] = {"true", NULL};
-
-static const struct iso_host ordinary = {
-	.euid = 4321, .egid = 4322, .memory_bytes = 64 * GIB, .nofile_hard_count = 20000};
-
-static struct iso_request base_request(void)
-{
-	struct iso_request request;
-	iso_request_init(&request);
-	request.argv = argv_true;
-	request.workspace = workspace;
-	return request;
-}
-
-static int build_on(const struct iso_host *host, const struct iso_request *request,
-		    struct iso_plan *plan, struct iso_error *err)
-{
-	struct iso_idmap_cache idmaps;
-	struct iso_seccomp_cache filters;
-	struct iso_survey survey = {.workspace = {.fd = -1}};
-	iso_idmap_cache_init(&idmaps);
-	iso_seccomp_cache_init(&filters);
-	const struct iso_plan_means means = {host, &survey, &filters};
-	int status = iso_survey_take(request, host, &idmaps, &survey, err);
-	if (status == 0)
-		status = iso_plan_build(request, &means, plan, err);
-	iso_survey_done(&survey);
-	iso_seccomp_cache_done(&filters);
-	iso_idmap_cache_done(&idmaps);
-	return status;
-}
-
-static int build(const struct iso_request *request, struct iso_plan *plan, struct iso_error *err)
-{
-	return build_on(&ordinary, request, plan, err);
-}
 
 /* Every member that says what is executed, flipped one at a time, changes the plan's text, and the
  * digest of the half that it is in. */
@@ -214,18 +171,6 @@ static void test_a_custom_filter_is_in_the_digest_by_its_profile(void **state)
 	free(with);
 	free(before);
 	iso_plan_done(&plan);
-}
-
-static int make_workspace(void **state)
-{
-	(void)state;
-	return mkdtemp(workspace) == NULL ? -1 : 0;
-}
-
-static int remove_workspace(void **state)
-{
-	(void)state;
-	return rmdir(workspace);
 }
 
 int main(void)

@@ -3,7 +3,6 @@
 #include "runner/grant/narrow.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "runner/base/error.h"
 #include "runner/base/file/path.h"

@@ -178,9 +178,10 @@ struct iso_request {
 	uint16_t tty_rows, tty_columns; /* its size; 0: 24 and 80 */
 	int cancel_fd; /* readable means cancel: a signalfd, or a pipe carrying uint32_t signal
 			* numbers, which the payload then receives; SIGWINCH does not cancel but
-			* takes the size of the terminal at `stdin_fd` over; -1: none */
-	/* Called in the thread of iso_engine_run or iso_run_step, for those who show that something
-	 * goes on: about once a second with a `progress`, and with NULL before output is passed
+			* takes the size of the terminal at `stdin_fd` over; what one run has read
+			* no other sees; -1: none */
+	/* Called in the thread of iso_engine_run, iso_run_step or iso_run_free, for those who show
+	 * that something goes on: about once a second with a `progress`, and with NULL before output is passed
 	 * through and when the run has ended. NULL: no need. */
 	void (*on_progress)(void *data, const struct iso_progress *progress);
 	void *progress_data;
@@ -247,8 +248,8 @@ int iso_run_poll_fd(const iso_run *run);
 bool iso_run_step(iso_run *run);
 
 /*
- * End a run that goes on: its payload gets `signal_number` (1 to 64), and is killed when the grace
- * is over or at the second call. SIGWINCH ends nothing: see `cancel_fd`. The end comes as any
+ * End a run that goes on: its payload gets `signal_number` (1 to 64; SIGTERM for any other), and is
+ * killed when the grace is over or at the second call. SIGWINCH ends nothing: see `cancel_fd`. The end comes as any
  * other, by iso_run_step.
  */
 void iso_run_cancel(iso_run *run, int signal_number);
@@ -351,7 +352,7 @@ struct iso_session_options {
 	const char *audit_key;	/* Ed25519 private key (PEM) that signs its lines; NULL: none */
 	bool audit_no_sync;	/* do not wait until a line is on disk */
 	const char *generation; /* which incarnation of the worker this is; NULL: made up */
-	int cancel_fd;		/* as in struct iso_request, for every call; -1: none */
+	int cancel_fd;		/* as in struct iso_request, for calls one at a time; -1: none */
 	iso_station *station;	/* outlives the session; NULL: one of its own, at the first run */
 };
 

@@ -4,10 +4,13 @@
  */
 #include "tests/test.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "runner/isorun.h"
@@ -113,17 +116,15 @@ static void test_a_wall_limit_makes_the_descriptor_readable(void **state)
 	finish(run, ISO_STATUS_TIMED_OUT, 124);
 }
 
-static void test_a_cancel_is_a_signal_and_a_second_one_a_kill(void **state)
+/* A payload that ignores INT and TERM and has said so. */
+static iso_run *start_deaf(struct iso_request *request)
 {
-	(void)state;
-	struct iso_request request;
-	iso_request_init(&request);
-	request.grace_ms = 60000;
 	int pipe_fds[2];
 	char byte;
 	assert_int_equal(pipe(pipe_fds), 0);
-	request.stdout_fd = pipe_fds[1];
-	iso_run *run = start("trap '' INT; echo x; sleep 60 & wait; sleep 60", &request);
+	request->grace_ms = 60000;
+	request->stdout_fd = pipe_fds[1];
+	iso_run *run = start("trap '' INT TERM; echo x; sleep 60 & wait; sleep 60", request);
 	struct pollfd polled[] = {{.fd = iso_run_poll_fd(run), .events = POLLIN},
 				  {.fd = pipe_fds[0], .events = POLLIN}};
 	while (polled[1].revents == 0) {
@@ -131,6 +132,17 @@ static void test_a_cancel_is_a_signal_and_a_second_one_a_kill(void **state)
 		assert_true(poll(polled, 2, 60000) > 0);
 	}
 	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	return run;
+}
+
+static void test_a_cancel_is_a_signal_and_a_second_one_a_kill(void **state)
+{
+	(void)state;
+	struct iso_request request;
+	iso_request_init(&request);
+	iso_run *run = start_deaf(&request);
 	iso_run_cancel(run, SIGINT);
 	for (int i = 0; i < 20; i++) { /* it ignores that */
 		assert_true(iso_run_step(run));
@@ -139,12 +151,128 @@ static void test_a_cancel_is_a_signal_and_a_second_one_a_kill(void **state)
 	iso_run_cancel(run, SIGINT);
 	drive(run);
 	finish(run, ISO_STATUS_CANCELLED, 128 + SIGINT);
+}
+
+/* All that came by the time of a look counts: here a size, a signal, and the same once more. */
+static void test_cancels_that_come_together_count_each(void **state)
+{
+	(void)state;
+	const uint32_t signals[] = {SIGWINCH, SIGTERM, SIGTERM};
+	struct iso_request request;
+	int pipe_fds[2];
+	iso_request_init(&request);
+	assert_int_equal(pipe(pipe_fds), 0);
+	request.cancel_fd = pipe_fds[0];
+	iso_run *run = start_deaf(&request);
+	assert_int_equal(write(pipe_fds[1], signals, sizeof(signals)), sizeof(signals));
+	drive(run);
+	finish(run, ISO_STATUS_CANCELLED, 128 + SIGTERM);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
 }
 
-/* One socket for both streams, and output to a file: what epoll does not take twice, or at all. */
-static void test_odd_outlets(void **state)
+static void test_signals_that_come_together_count_each(void **state)
+{
+	(void)state;
+	struct iso_request request;
+	sigset_t signals, saved;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &signals, &saved), 0);
+	iso_request_init(&request);
+	request.cancel_fd = signalfd(-1, &signals, 0);
+	iso_run *run = start_deaf(&request);
+	kill(getpid(), SIGTERM);
+	kill(getpid(), SIGINT);
+	drive(run);
+	finish(run, ISO_STATUS_CANCELLED, 128 + SIGINT); /* the lower number comes first */
+	close(request.cancel_fd);
+	sigprocmask(SIG_SETMASK, &saved, NULL);
+}
+
+static void test_a_cancel_without_a_number_is_a_cancel(void **state)
+{
+	(void)state;
+	struct iso_request request;
+	iso_request_init(&request);
+	iso_run *run = start("sleep 60", &request);
+	iso_run_cancel(run, 0);
+	drive(run);
+	finish(run, ISO_STATUS_CANCELLED, 128 + SIGTERM);
+}
+
+/* A living child of `parent`, found by looking at all processes. */
+static pid_t child_of(pid_t parent)
+{
+	DIR *processes = opendir("/proc");
+	pid_t found = 0;
+	assert_non_null(processes);
+	for (struct dirent *entry; found == 0 && (entry = readdir(processes)) != NULL;) {
+		char path[300], text[512] = "";
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		FILE *file = entry->d_name[0] <= '9' ? fopen(path, "re") : NULL;
+		if (file == NULL)
+			continue;
+		char *rest = fgets(text, sizeof(text), file) != NULL ? strrchr(text, ')') : NULL;
+		if (rest != NULL && rest[2] != 'Z' && strtol(rest + 4, NULL, 10) == parent)
+			found = (pid_t)strtol(text, NULL, 10); /* "PID (NAME) STATE PPID …" */
+		(void)fclose(file);
+	}
+	closedir(processes);
+	assert_true(found > 0);
+	return found;
+}
+
+/* Somebody outside has got hold of the payload's end of its pipe, and keeps it. */
+static void test_who_else_holds_a_pipe_is_not_waited_for(void **state)
+{
+	(void)state;
+	struct iso_request request;
+	char path[64];
+	iso_request_init(&request);
+	iso_run *run = start_deaf(&request);
+	snprintf(path, sizeof(path), "/proc/%d/fd/1", (int)child_of(child_of(getpid())));
+	int held_fd = open(path, O_WRONLY);
+	assert_true(held_fd >= 0);
+	iso_run_cancel(run, SIGTERM);
+	iso_run_cancel(run, SIGTERM);
+	drive(run);
+	finish(run, ISO_STATUS_CANCELLED, 128 + SIGTERM);
+	close(held_fd);
+}
+
+/* What epoll does not take twice. */
+static void test_one_socket_for_both_streams(void **state)
+{
+	(void)state;
+	int ends[2];
+	static char said[65536];
+	struct iso_request request;
+	iso_request_init(&request);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	request.stdout_fd = request.stderr_fd = ends[1];
+	/* More than it takes, so that both wait for room in it. */
+	iso_run *run =
+		start("head -c 3000000 /dev/zero & head -c 3000000 /dev/zero >&2; wait", &request);
+	size_t received = 0;
+	struct pollfd polled[] = {{.fd = iso_run_poll_fd(run), .events = POLLIN},
+				  {.fd = ends[0], .events = POLLIN}};
+	for (bool lives = true; lives || polled[1].revents != 0;) {
+		assert_true(poll(polled, 2, lives ? 60000 : 0) >= 0);
+		if (polled[1].revents != 0)
+			received += (size_t)read(ends[0], said, sizeof(said));
+		if (lives && polled[0].revents != 0)
+			lives = iso_run_step(run);
+	}
+	assert_int_equal(received, 6000000);
+	finish(run, ISO_STATUS_COMPLETED, 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* What epoll does not take at all. */
+static void test_a_file_as_outlet(void **state)
 {
 	(void)state;
 	FILE *file = tmpfile();
@@ -228,7 +356,12 @@ int main(void)
 		cmocka_unit_test(test_nobody_looks_and_nothing_is_lost),
 		cmocka_unit_test(test_a_wall_limit_makes_the_descriptor_readable),
 		cmocka_unit_test(test_a_cancel_is_a_signal_and_a_second_one_a_kill),
-		cmocka_unit_test(test_odd_outlets),
+		cmocka_unit_test(test_cancels_that_come_together_count_each),
+		cmocka_unit_test(test_signals_that_come_together_count_each),
+		cmocka_unit_test(test_a_cancel_without_a_number_is_a_cancel),
+		cmocka_unit_test(test_who_else_holds_a_pipe_is_not_waited_for),
+		cmocka_unit_test(test_one_socket_for_both_streams),
+		cmocka_unit_test(test_a_file_as_outlet),
 		cmocka_unit_test(test_a_result_is_taken_once_and_at_the_end),
 		cmocka_unit_test(test_progress),
 	};

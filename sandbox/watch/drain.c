@@ -19,6 +19,7 @@
 #define PIPE_SIZE      (256 * 1024)
 #define BUFFER_SIZE    ((size_t)PIPE_SIZE)
 #define READS_PER_PUMP 8 /* then other descriptors and deadlines get their turn */
+#define TERMINAL_HOLDS ((size_t)1024 * 1024) /* more than one can have in its buffers */
 
 int iso_stream_open(struct iso_stream *ret_stream, const struct iso_stream_options *options,
 		    struct iso_error *err)
@@ -84,6 +85,13 @@ void iso_stream_abandon_outlet(struct iso_stream *stream, int os_errno)
 	stream->pending = 0;
 }
 
+void iso_stream_last_call(struct iso_stream *stream)
+{
+	int capacity = fcntl(stream->read_fd, F_GETPIPE_SZ); /* the payload may have raised it */
+	stream->left = capacity > 0 ? (size_t)capacity : TERMINAL_HOLDS;
+	stream->last_call = true;
+}
+
 /* Hand pending bytes to the outlet; false when it must be waited for. */
 static bool flush(struct iso_stream *stream)
 {
@@ -132,6 +140,26 @@ static void take(struct iso_stream *stream, size_t size)
 	}
 }
 
+/* Read into the buffer; the bytes read, 0 at the end of the stream, or -1 when there are none now. */
+static ssize_t read_some(struct iso_stream *stream)
+{
+	size_t room = stream->last_call && stream->left < BUFFER_SIZE ? stream->left : BUFFER_SIZE;
+	ssize_t count = read(stream->read_fd, stream->buffer, room);
+	if (count < 0 && errno == EINTR)
+		return -1;
+	if (count < 0 && errno == EAGAIN)
+		return stream->last_call ? 0 : -1;
+	if (count < 0) {
+		/* A terminal says EIO when its last holder is gone. */
+		if (errno != EIO || !stream->is_terminal)
+			stream->read_errno = errno;
+		return 0;
+	}
+	if (stream->last_call)
+		stream->left -= (size_t)count;
+	return count;
+}
+
 void iso_stream_pump(struct iso_stream *stream)
 {
 	for (int i = 0; i < READS_PER_PUMP; i++) {
@@ -139,15 +167,9 @@ void iso_stream_pump(struct iso_stream *stream)
 			return;
 		if (stream->read_fd < 0)
 			return;
-		ssize_t count = read(stream->read_fd, stream->buffer, BUFFER_SIZE);
-		if (count < 0) {
-			if (errno == EINTR || errno == EAGAIN)
-				return;
-			/* A terminal says EIO when its last holder is gone. */
-			if (errno != EIO || !stream->is_terminal)
-				stream->read_errno = errno;
-			count = 0;
-		}
+		ssize_t count = read_some(stream);
+		if (count < 0)
+			return;
 		if (count == 0) {
 			stream->read_fd = iso_fd_close(stream->read_fd);
 			return;

@@ -28,6 +28,8 @@ struct iso_stream {
 	int read_errno;	    /* why reading ended early, or 0 */
 	int outlet_errno;   /* why passing through ended early, or 0 */
 	bool out_of_memory; /* retention lost bytes */
+	bool last_call;	    /* see there */
+	size_t left;	    /* from then on: bytes that may still be in the pipe */
 };
 
 struct iso_stream_options {
@@ -56,6 +58,10 @@ bool iso_stream_ended(const struct iso_stream *stream);
 
 /* Move a bounded amount of data; never blocks. */
 void iso_stream_pump(struct iso_stream *stream);
+
+/* All processes of the run have ended: what is in the pipe now is the last of it. Somebody else who
+ * was given its other end is not waited for. */
+void iso_stream_last_call(struct iso_stream *stream);
 
 /* Give up passing through (`os_errno` says why); from here on the stream is only captured. */
 void iso_stream_abandon_outlet(struct iso_stream *stream, int os_errno);

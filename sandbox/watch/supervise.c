@@ -187,6 +187,8 @@ static void on_init_end(struct iso_supervision *run)
 	if (run->cgroup != NULL)
 		(void)iso_cgroup_kill(run->cgroup); /* it is waited for below */
 	run->phase = ISO_PHASE_ENDED;
+	for (int i = 0; i < 2; i++)
+		iso_stream_last_call(run->streams[i]);
 	bool hurried = run->ending.deadline_passed || run->cancel_count > 0;
 	run->phase_deadline_ns =
 		hurried ? iso_deadline_after(run->ending.ended_mono_ns, LAST_FLUSH_MS)
@@ -203,8 +205,10 @@ static void abandon_outlets(struct iso_supervision *run)
 	}
 }
 
-static void cancel(struct iso_supervision *run, int signal_number)
+static void cancel(struct iso_supervision *run, int wanted)
 {
+	/* What is no signal is a wish all the same. */
+	int signal_number = wanted >= 1 && wanted <= SIGRTMAX ? wanted : SIGTERM;
 	if (signal_number == SIGWINCH) {
 		iso_terminal_resize(&run->terminal);
 		return;
@@ -224,17 +228,31 @@ static void cancel(struct iso_supervision *run, int signal_number)
 		kill_early(run);
 }
 
-static void on_cancel(struct iso_supervision *run)
+/* One signal's number; false: there is none now. A signalfd speaks in records of its own, all else
+ * in numbers; of several at once each counts. */
+static bool read_cancel(struct iso_supervision *run, int *ret_signal)
 {
-	struct signalfd_siginfo info = {0}; /* a pipe's uint32_t lands in its first member */
-	ssize_t size = iso_fd_read_now(run->cancel_fd, &info, sizeof(info));
+	struct signalfd_siginfo info = {0}; /* a number lands in its first member */
+	ssize_t size = iso_fd_read_now(run->cancel_fd, &info, run->cancel_size);
 	if (size < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
+		return false;
+	if (size < 0 && errno == EINVAL && run->cancel_size < sizeof(info)) {
+		run->cancel_size = sizeof(info);
+		return read_cancel(run, ret_signal);
+	}
 	if (size <= 0) { /* its writer is gone: nobody will cancel any more */
 		run->cancel_open = false;
-		return;
+		return false;
 	}
-	cancel(run, size < (ssize_t)sizeof(info.ssi_signo) ? SIGTERM : (int)info.ssi_signo);
+	*ret_signal = size < (ssize_t)sizeof(info.ssi_signo) ? SIGTERM : (int)info.ssi_signo;
+	return true;
+}
+
+static void on_cancel(struct iso_supervision *run)
+{
+	int signal_number;
+	while (run->cancel_open && read_cancel(run, &signal_number))
+		cancel(run, signal_number);
 }
 
 static void on_deadline(struct iso_supervision *run)
@@ -259,7 +277,7 @@ static void on_deadline(struct iso_supervision *run)
 		break;
 	case ISO_PHASE_ENDED:
 		abandon_outlets(run);
-		run->phase_deadline_ns = ISO_NEVER; /* the pipes' rest comes without waiting */
+		run->phase_deadline_ns = ISO_NEVER; /* what is in the pipes needs no waiting for */
 		break;
 	case ISO_PHASE_EMPTYING:
 		run->ending.left_behind = true;
@@ -282,10 +300,23 @@ static void announce_output(const struct iso_supervision *run)
 		run->on_progress(run->progress_data, NULL);
 }
 
-/* What needs no event. Survivors of a kill may hold the pipes open for ever, so with those left
- * behind neither the pipes nor the cgroup are waited for. */
+/* At the last call an empty pipe is an ended one, of which there is no event. */
+static void finish_streams(const struct iso_supervision *run)
+{
+	for (int i = 0; i < 2; i++) {
+		if (iso_stream_wants_read(run->streams[i]))
+			announce_output(run);
+		while (iso_stream_wants_read(run->streams[i]))
+			iso_stream_pump(run->streams[i]);
+	}
+}
+
+/* What needs no event. With survivors of a kill left behind neither a reader nor the cgroup is
+ * waited for. */
 static void advance(struct iso_supervision *run)
 {
+	if (run->phase == ISO_PHASE_ENDED)
+		finish_streams(run);
 	if (run->phase == ISO_PHASE_ENDED && (streams_ended(run) || run->ending.left_behind)) {
 		announce_output(run);
 		run->phase = ISO_PHASE_EMPTYING;
@@ -422,6 +453,7 @@ void iso_supervise_begin(struct iso_supervision *run)
 	run->phase = ISO_PHASE_SETUP;
 	run->control_open = run->cancel_open = true;
 	run->cancel_count = 0;
+	run->cancel_size = sizeof(uint32_t);
 	run->terminal = (struct iso_terminal){.master_fd = -1, .input_fd = -1};
 	run->phase_deadline_ns = iso_deadline_after(run->started_mono_ns, SETUP_LIMIT_MS);
 	run->wall_deadline_ns =

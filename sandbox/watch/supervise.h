@@ -63,6 +63,7 @@ struct iso_supervision {
 	enum iso_phase phase;
 	int64_t wall_deadline_ns, phase_deadline_ns, progress_due_ns;
 	int cancel_count;
+	size_t cancel_size; /* of one message there */
 	bool control_open, cancel_open;
 	struct iso_terminal terminal;
 };

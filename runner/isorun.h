@@ -260,8 +260,8 @@ void iso_run_cancel(iso_run *run, int signal_number);
 void iso_run_progress_sized(const iso_run *run, struct iso_progress *ret_progress,
 			    size_t struct_size);
 
-/* The result of a run that has ended. Errors: ISO_ERR_INVALID while it goes on, and when the result
- * has been taken; ISO_ERR_NOMEM: not even a result could be made. */
+/* The result of a run that has ended, once. Errors: ISO_ERR_INVALID while it goes on, and when the
+ * result has been taken. */
 int iso_run_take_result(iso_run *run, iso_result **ret_result, struct iso_error *err);
 
 /* Release a run; NULL is fine. One that goes on is killed and waited for, within bounds. */

@@ -126,10 +126,30 @@ static void test_what_cannot_be_read_is_remembered(void **state)
 	write_file("file", "");
 	int fd = openat(tree_fd, "file", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(iso_dir_reader_init(&reader), 0);
-	free(iso_dir_reader_read(&reader, fd, NULL)); /* it is no directory */
+	assert_null(iso_dir_reader_read(&reader, fd, NULL)); /* it is no directory */
+	assert_false(reader.no_memory);
 	iso_dir_reader_done(&reader);
 	assert_true(reader.incomplete);
 	close(fd);
+}
+
+/* A second look that fails says so, and not that everything is gone. */
+static void test_a_root_that_cannot_be_read_is_no_deletion(void **state)
+{
+	(void)state;
+	struct iso_error err = {0};
+	write_file("file", "");
+	struct iso_snapshot before = take(), after;
+	int fd = openat(tree_fd, ".", O_PATH | O_CLOEXEC);
+	assert_int_equal(iso_snapshot_take(fd, &iso_snapshot_standard, &after, &err), 0);
+	close(fd);
+	struct iso_diff diff;
+	assert_int_equal(iso_diff_compare(&before, &after, NULL, &diff, &err), 0);
+	assert_true(diff.incomplete);
+	assert_int_equal(diff.deleted.total, 0);
+	iso_diff_done(&diff);
+	iso_snapshot_done(&before);
+	iso_snapshot_done(&after);
 }
 
 /* T130: same size, mtime set back, immediately after the snapshot; a hundred times, so that a tick
@@ -411,6 +431,7 @@ int main(void)
 		TREE_TEST(test_every_kind_of_change_is_seen),
 		TREE_TEST(test_the_clock_has_left_the_newest_change_behind),
 		TREE_TEST(test_what_cannot_be_read_is_remembered),
+		TREE_TEST(test_a_root_that_cannot_be_read_is_no_deletion),
 		TREE_TEST(test_a_hidden_change_within_a_tick_is_seen),
 		TREE_TEST(test_any_name_survives),
 		TREE_TEST(test_deep_trees_work),

@@ -232,6 +232,16 @@ static int finish(iso_session *session, const struct iso_ledger_entry *entry, is
 	return iso_ledger_finish(&session->ledger, entry, result, &ret_answer->receipt, err);
 }
 
+/* A call that failed, whatever it had come to. */
+static int replace_result(iso_result **result, const struct iso_error *reason,
+			  struct iso_error *err)
+{
+	if (*result == NULL)
+		return iso_result_new_refused(reason, result, err);
+	iso_classify_refused(reason, &(*result)->outcome);
+	return 0;
+}
+
 int iso_session_call(iso_session *session, const struct iso_tool_call *call, char **ret_receipt,
 		     int *ret_exit_code, struct iso_error *err)
 {
@@ -248,8 +258,10 @@ int iso_session_call(iso_session *session, const struct iso_tool_call *call, cha
 	int begun = begin(session, &given, &read, &ticket, &answer, &reason);
 	int status = 0;
 	if (begun != 0) { /* else it has run, and this is the first receipt */
-		status = begun < 0 ? iso_result_new_refused(&reason, &result, err)
-				   : perform(session, &read, given.cancel_fd, &result, err);
+		status = begun < 0 ? -1
+				   : perform(session, &read, given.cancel_fd, &result, &reason);
+		if (status < 0) /* a receipt is owed all the same */
+			status = replace_result(&result, &reason, err);
 		const struct iso_ledger_entry entry = {
 			.tool = known_name(given.tool),
 			.policy_sha256 = session->loaded.sha256,

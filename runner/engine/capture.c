@@ -57,8 +57,8 @@ static void cut_to_characters(struct iso_captured *captured, uint64_t limit)
 }
 
 /* Keep what the stream retained, and its digest. */
-static int keep_stream(struct iso_stream *stream, uint64_t limit, struct iso_captured *ret_captured,
-		       struct iso_error *err)
+static void keep_stream(struct iso_stream *stream, uint64_t limit,
+			struct iso_captured *ret_captured)
 {
 	struct iso_captured captured = {
 		.captured = stream->capture,
@@ -66,15 +66,15 @@ static int keep_stream(struct iso_stream *stream, uint64_t limit, struct iso_cap
 		.keep = stream->retain.keep,
 	};
 	if (stream->capture) {
-		if (stream->out_of_memory)
-			return iso_error_nomem(err);
 		iso_sha256_finish(&stream->sha256, captured.sha256);
 		const uint8_t *data = iso_retain_finish(&stream->retain, &captured.size);
 		captured.data = malloc(captured.size + 1);
-		if (captured.data == NULL)
-			return iso_error_nomem(err);
-		memcpy(captured.data, data, captured.size);
-		captured.truncated = iso_retain_truncated(&stream->retain);
+		stream->out_of_memory |= captured.data == NULL;
+		if (captured.data != NULL)
+			memcpy(captured.data, data, captured.size);
+		else
+			captured.size = 0;
+		captured.truncated = stream->out_of_memory || iso_retain_truncated(&stream->retain);
 		if (stream->count_characters) {
 			captured.counts_characters = true;
 			captured.total_characters = stream->characters;
@@ -82,7 +82,6 @@ static int keep_stream(struct iso_stream *stream, uint64_t limit, struct iso_cap
 		}
 	}
 	*ret_captured = captured;
-	return 0;
 }
 
 /* Output that could not be read, or not be delivered as asked for, must not look like success. A
@@ -94,7 +93,7 @@ static void note_lost_output(const struct iso_stream streams[2], struct iso_outc
 		const struct iso_stream *stream = &streams[i];
 		bool undelivered = stream->outlet_errno != 0 && stream->outlet_errno != EPIPE;
 		if (outcome->status != ISO_STATUS_COMPLETED ||
-		    (stream->read_errno == 0 && !undelivered))
+		    (stream->read_errno == 0 && !undelivered && !stream->out_of_memory))
 			continue;
 		outcome->status = ISO_STATUS_INTERNAL_ERROR;
 		outcome->exit_code = EXIT_OUTPUT_LOST;
@@ -102,19 +101,19 @@ static void note_lost_output(const struct iso_stream streams[2], struct iso_outc
 		if (stream->read_errno != 0)
 			iso_error_set(&outcome->error, ISO_ERR_SYSTEM, stream->read_errno,
 				      "read the command's %s", names[i]);
-		else
+		else if (undelivered)
 			iso_error_set(&outcome->error, ISO_ERR_SYSTEM, stream->outlet_errno,
 				      "pass the command's %s through", names[i]);
+		else
+			iso_error_set(&outcome->error, ISO_ERR_NOMEM, ENOMEM,
+				      "keep the command's %s", names[i]);
 	}
 }
 
-int iso_capture_keep(struct iso_stream streams[2], const struct iso_streams *wanted,
-		     struct iso_result *result, struct iso_error *err)
+void iso_capture_keep(struct iso_stream streams[2], const struct iso_streams *wanted,
+		      struct iso_result *result)
 {
+	for (int i = 0; i < 2; i++)
+		keep_stream(&streams[i], wanted->limits_each[i], &result->streams[i]);
 	note_lost_output(streams, &result->outcome);
-	for (int i = 0; i < 2; i++) {
-		if (keep_stream(&streams[i], wanted->limits_each[i], &result->streams[i], err) < 0)
-			return -1;
-	}
-	return 0;
 }

@@ -16,9 +16,8 @@
 int iso_capture_open(struct iso_stream streams[2], const struct iso_plan *plan,
 		     const int outlets[2], struct iso_error *err);
 
-/* Keep in `result` what the streams have retained, and say where output was lost. Errors:
- * ISO_ERR_NOMEM. */
-int iso_capture_keep(struct iso_stream streams[2], const struct iso_streams *wanted,
-		     struct iso_result *result, struct iso_error *err);
+/* Keep in `result` what the streams have retained, and say where output was lost. */
+void iso_capture_keep(struct iso_stream streams[2], const struct iso_streams *wanted,
+		      struct iso_result *result);
 
 #endif

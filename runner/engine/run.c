@@ -38,7 +38,6 @@ struct iso_run {
 	iso_station *station;	    /* held */
 	struct iso_request request; /* its pointers are not followed after the start */
 	struct iso_result *result;  /* owned until it is taken */
-	struct iso_error failed;    /* why there is no result; code ISO_OK while there is one */
 	enum state state;
 	struct iso_plan plan;
 	struct iso_cgroup cgroup;
@@ -101,19 +100,20 @@ static int look_before(struct iso_run *run, struct iso_error *err)
 	return 0;
 }
 
-/* And as it is, now that nobody writes to it any more. */
-static int look_after(struct iso_run *run, struct iso_error *err)
+/* And as it is, now that nobody writes to it any more. A comparison that cannot be made is an
+ * incomplete one: what else the result says is true. */
+static void look_after(struct iso_run *run)
 {
-	struct iso_snapshot after;
+	struct iso_result *result = run->result;
+	struct iso_snapshot after = {0};
 	if (run->workspace_fd < 0)
-		return 0;
-	if (iso_snapshot_take(run->workspace_fd, &iso_snapshot_standard, &after, err) < 0)
-		return -1;
-	int status = iso_diff_compare(&run->before, &after, run->plan.world.protected_paths.items,
-				      &run->result->diff, err);
+		return;
+	result->has_diff = true;
+	if (iso_snapshot_take(run->workspace_fd, &iso_snapshot_standard, &after, NULL) < 0 ||
+	    iso_diff_compare(&run->before, &after, run->plan.world.protected_paths.items,
+			     &result->diff, NULL) < 0)
+		result->diff.incomplete = true;
 	iso_snapshot_done(&after);
-	run->result->has_diff = status == 0;
-	return status;
 }
 
 /* Let the child, which has set itself up meanwhile, go on under its limits. */
@@ -215,7 +215,7 @@ static int note_plan(struct iso_run *run, struct iso_error *err)
 }
 
 /* Fill the result with what a launched run was and left. */
-static int keep(struct iso_run *run, struct iso_error *err)
+static void keep(struct iso_run *run)
 {
 	const struct iso_ending *ending = &run->supervision.ending;
 	struct iso_result *result = run->result;
@@ -236,18 +236,8 @@ static int keep(struct iso_run *run, struct iso_error *err)
 	result->survivors_killed = ending->survivors_killed;
 	result->cgroup_mode = run->cgroup.mode;
 	result->elapsed_us = (ending->ended_mono_ns - run->supervision.started_mono_ns) / 1000;
-	if (iso_capture_keep(run->streams, &run->plan.command.streams, result, err) < 0)
-		return -1;
-	return look_after(run, err);
-}
-
-/* There will be no result; the first reason counts. */
-static void fail(struct iso_run *run, const struct iso_error *reason)
-{
-	if (run->failed.code == ISO_OK)
-		run->failed = *reason;
-	iso_result_free(run->result);
-	run->result = NULL;
+	iso_capture_keep(run->streams, &run->plan.command.streams, result);
+	look_after(run);
 }
 
 /* Everything but the cgroup. */
@@ -271,7 +261,7 @@ static void release(struct iso_run *run)
 /* The run is over, but something of it is not; the first hint is the one to keep. */
 static void note_left(const struct iso_run *run, const struct iso_error *left)
 {
-	if (run->result != NULL && run->result->outcome.error.hint[0] == '\0')
+	if (run->result->outcome.error.hint[0] == '\0')
 		iso_error_hint(&run->result->outcome.error, "left behind: %s", left->message);
 }
 
@@ -401,13 +391,11 @@ int iso_run_poll_fd(const iso_run *run)
 
 static bool step(struct iso_run *run, bool wait)
 {
-	struct iso_error reason = {0};
 	switch (run->state) {
 	case STATE_WATCHED:
 		if (iso_supervise_step(&run->supervision, wait))
 			return true;
-		if (keep(run, &reason) < 0)
-			fail(run, &reason);
+		keep(run);
 		end(run);
 		break;
 	case STATE_REMOVING:
@@ -444,11 +432,6 @@ int iso_run_take_result(iso_run *run, iso_result **ret_result, struct iso_error 
 {
 	if (run->state != STATE_ENDED)
 		return iso_error_set(err, ISO_ERR_INVALID, 0, "take a result: the run goes on");
-	if (run->failed.code != ISO_OK) {
-		if (err != NULL)
-			*err = run->failed;
-		return -1;
-	}
 	if (run->result == NULL)
 		return iso_error_set(err, ISO_ERR_INVALID, 0, "take a result: it has been taken");
 	*ret_result = run->result;

@@ -194,6 +194,8 @@ static void note_new(struct merge *merge, struct iso_diff_list *list)
 static bool is_modified(const struct iso_snapshot_entry *before,
 			const struct iso_snapshot_entry *after)
 {
+	if (before->mode == 0 || after->mode == 0)
+		return false; /* nobody knows */
 	if (before->mode != after->mode || before->uid != after->uid || before->gid != after->gid)
 		return true;
 	if (S_ISDIR(before->mode)) /* new names in it stamp both; new attributes only the first */
@@ -202,9 +204,24 @@ static bool is_modified(const struct iso_snapshot_entry *before,
 	       before->size_bytes != after->size_bytes;
 }
 
+static bool is_directory(const struct iso_snapshot_entry *entry)
+{
+	return entry != NULL && S_ISDIR(entry->mode);
+}
+
 static const struct iso_snapshot_dir *content_of(const struct iso_snapshot_entry *entry)
 {
-	return entry != NULL && S_ISDIR(entry->mode) ? entry->dir : NULL;
+	return is_directory(entry) ? entry->dir : NULL;
+}
+
+/* Whether there is something to compare below. What could be looked into only once is no change. */
+static bool must_enter(const struct iso_snapshot_entry *before,
+		       const struct iso_snapshot_entry *after)
+{
+	if ((before != NULL && before->mode == 0) || (after != NULL && after->mode == 0))
+		return false;
+	bool had = content_of(before) != NULL, has = content_of(after) != NULL;
+	return is_directory(before) && is_directory(after) ? had && has : had || has;
 }
 
 /* The next names of both sides compared: < 0 only before, > 0 only after, 0 both. */
@@ -247,7 +264,7 @@ static void step(struct merge *merge)
 		add(merge, &merge->diff->deleted, NULL);
 	else if (is_modified(before, after))
 		note_new(merge, &merge->diff->modified);
-	if (content_of(before) != NULL || content_of(after) != NULL)
+	if (must_enter(before, after))
 		(void)push(merge, content_of(before), content_of(after)); /* notes its failure */
 }
 
@@ -259,7 +276,8 @@ int iso_diff_compare(const struct iso_snapshot *before, const struct iso_snapsho
 		.incomplete = before->incomplete || after->incomplete,
 	};
 	struct merge merge = {.protected_paths = protected_paths, .diff = &diff};
-	if (push(&merge, before->root, after->root)) {
+	if (before->root != NULL && after->root != NULL &&
+	    push(&merge, before->root, after->root)) {
 		while (merge.depth > 0 && !merge.no_memory) {
 			if (is_finished(&merge.stack[merge.depth - 1]))
 				merge.depth--;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runner/base/array.h"
 #include "runner/base/error.h"
@@ -111,13 +112,14 @@ static bool count_entries(struct worker *worker, size_t count)
 	return go_on;
 }
 
-/* Read the directory `fd`; NULL when out of memory. */
+/* Read the directory `fd`; NULL when it cannot be read, or when out of memory. */
 static struct iso_snapshot_dir *read_dir(struct worker *worker, int fd, enum depth_rule rule)
 {
 	struct iso_snapshot_dir *dir = iso_dir_reader_read(
 		&worker->reader, fd, rule == TAKE_WHAT_GIT_OBEYS ? git_obeys : NULL);
 	if (dir == NULL) {
-		(void)fail_memory(worker);
+		if (worker->reader.no_memory)
+			(void)fail_memory(worker);
 		return NULL;
 	}
 	dir->next = worker->dirs;
@@ -150,7 +152,7 @@ static bool push(struct worker *worker, int fd, struct iso_snapshot_dir **ret_di
 	    !iso_array_reserve(&worker->frames, &worker->frame_capacity, worker->depth + 1,
 			       sizeof(*worker->frames))) {
 		iso_fd_close(fd);
-		return dir == NULL ? false : fail_memory(worker);
+		return dir == NULL ? !worker->reader.no_memory : fail_memory(worker);
 	}
 	*ret_dir = dir;
 	if (worker->depth >= OPEN_FRAMES) {
@@ -370,9 +372,6 @@ static void walk_all(struct worker *worker, int root_fd, struct iso_snapshot_dir
 int iso_snapshot_take(int root_fd, const struct iso_snapshot_options *options,
 		      struct iso_snapshot *ret_snapshot, struct iso_error *err)
 {
-	int fd = iso_fd_above_stdio(openat(root_fd, ".", DIRECTORY_FLAGS));
-	if (fd < 0)
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "read the workspace");
 	struct walk walk = {
 		.options = options,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -381,11 +380,16 @@ int iso_snapshot_take(int root_fd, const struct iso_snapshot_options *options,
 	};
 	struct worker worker = {.walk = &walk};
 	struct iso_snapshot snapshot = {0};
-	if (iso_dir_reader_init(&worker.reader) < 0) {
-		iso_fd_close(fd);
+	if (iso_dir_reader_init(&worker.reader) < 0)
 		return iso_error_nomem(err);
+	/* Not opened by any name: whoever owns it may have taken the right to do so away. */
+	int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (fd >= 0 && lseek(fd, 0, SEEK_SET) == 0) {
+		walk_all(&worker, fd, &snapshot.root);
+	} else {
+		worker.incomplete = true;
+		iso_fd_close(fd);
 	}
-	walk_all(&worker, fd, &snapshot.root);
 	free_scratch(&worker);
 	snapshot.dirs = worker.dirs;
 	snapshot.entry_count = walk.entry_count;

@@ -22,7 +22,8 @@ struct iso_snapshot_entry {
 	union {
 		uint64_t ino; /* of anything but a directory */
 		struct iso_snapshot_dir
-			*dir; /* of a directory: its content, or NULL when skipped */
+			*dir; /* of a directory: its content, or NULL when skipped or not
+			       * readable */
 	};
 	union {
 		uint64_t size_bytes; /* of anything but a directory */
@@ -31,7 +32,7 @@ struct iso_snapshot_entry {
 	int64_t ctime_ns; /* changes with every change of content, mode, owner, links, attributes */
 	uint32_t uid, gid;
 	uint32_t name_offset;
-	uint16_t mode; /* type and permissions, as st_mode */
+	uint16_t mode; /* type and permissions, as st_mode; 0: it could not be looked at */
 	uint16_t reserved;
 };
 
@@ -43,7 +44,7 @@ struct iso_snapshot_dir {
 };
 
 struct iso_snapshot {
-	struct iso_snapshot_dir *root; /* owned, through `dirs` */
+	struct iso_snapshot_dir *root; /* owned, through `dirs`; NULL: it could not be read */
 	struct iso_snapshot_dir *dirs;
 	uint64_t entry_count;
 	int64_t newest_ctime_ns;
@@ -60,9 +61,11 @@ struct iso_snapshot_options {
 extern const struct iso_snapshot_options iso_snapshot_standard;
 
 /*
- * Take a snapshot of the directory `root_fd` (borrowed; readable).
+ * Take a snapshot of the directory `root_fd`. What cannot be read makes it incomplete.
  *
- * Errors: ISO_ERR_SYSTEM when the root itself cannot be read; ISO_ERR_NOMEM.
+ * root_fd  borrowed; open for reading, at any position, which is lost
+ *
+ * Errors: ISO_ERR_NOMEM.
  */
 int iso_snapshot_take(int root_fd, const struct iso_snapshot_options *options,
 		      struct iso_snapshot *ret_snapshot, struct iso_error *err);

@@ -24,11 +24,11 @@ bool iso_name_is_listed(const char *const *list, const char *name)
 
 static bool add_entry(struct iso_dir_reader *reader, int fd, const char *name)
 {
-	struct iso_file_stat st;
+	struct iso_file_stat st = {.mode = 0}; /* of what cannot be looked at only the name */
 	if (iso_file_stat_at(fd, name, &st) < 0) {
-		if (errno != ENOENT)
-			reader->incomplete = true;
-		return true;
+		if (errno == ENOENT)
+			return true;
+		reader->incomplete = true;
 	}
 	size_t name_size = strlen(name) + 1;
 	if (!iso_array_reserve(&reader->entries, &reader->entry_capacity, reader->entry_count + 1,
@@ -128,9 +128,13 @@ struct iso_snapshot_dir *iso_dir_reader_read(struct iso_dir_reader *reader, int 
 	reader->names_size = 0;
 	while ((size = syscall(SYS_getdents64, fd, reader->buffer, READ_BUFFER_SIZE)) > 0)
 		add_entries(reader, fd, size, only);
-	if (size < 0 && errno != ENOENT)
+	if (size < 0 && errno != ENOENT) {
 		reader->incomplete = true;
-	return reader->no_memory ? NULL : finish_dir(reader);
+		return NULL;
+	}
+	struct iso_snapshot_dir *dir = reader->no_memory ? NULL : finish_dir(reader);
+	reader->no_memory |= dir == NULL;
+	return dir;
 }
 
 int iso_dir_reader_init(struct iso_dir_reader *ret_reader)

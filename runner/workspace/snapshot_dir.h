@@ -22,7 +22,8 @@ int iso_dir_reader_init(struct iso_dir_reader *ret_reader);
 /*
  * Read the directory `fd` (borrowed, at its start), only the names in `only` when that is not NULL.
  *
- * Returns a directory in one allocation that the caller frees; NULL when out of memory.
+ * Returns a directory in one allocation that the caller frees; NULL when it cannot be read, or, as
+ * `no_memory` says, when out of memory.
  */
 struct iso_snapshot_dir *iso_dir_reader_read(struct iso_dir_reader *reader, int fd,
 					     const char *const *only);

@@ -89,6 +89,18 @@ receipt=$(cat "$base/receipt")
 is 'as an ordinary user: the diff names exactly what changed' \
   "$(field '.workspace|[(.created|length),.modified,(.deleted|length)]')" \
   '[3,["d0000/link","d0004/f04","d0005/f05","d0006/f06","d0009/f10"],3]'
+# What a payload locks away is a gap in the diff: no deletions are made up, and the rest of the receipt stands.
+as_user "$base/tools/isorun" run --json -- sh -c 'chmod 0 d0001; chmod 444 d0002; echo x >d0003/new' >"$base/receipt"
+chmod 755 d0001 d0002
+receipt=$(cat "$base/receipt")
+is 'as an ordinary user: directories that are locked meanwhile' \
+  "$(field '.status,(.workspace|[.created,.modified,.deleted,.incomplete])' | tr '\n' ' ')" \
+  'completed [["d0003/new"],["d0001","d0002"],[],true] '
+as_user "$base/tools/isorun" run --json -- sh -c 'echo x >d0004/new; chmod 0 .' >"$base/receipt"
+chmod 755 .
+receipt=$(cat "$base/receipt")
+is 'as an ordinary user: a workspace that is locked meanwhile' \
+  "$(field '.status,(.workspace|[.deleted,.incomplete])' | tr '\n' ' ')" 'completed [[],true] '
 cd "$base/home" || exit 1
 echo '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO"}]}' >"$base/profile.json"
 as_user "$base/tools/isorun" run --seccomp "$base/profile.json" -- mkdir refused 2>"$base/err"

@@ -196,6 +196,8 @@ struct iso_request {
 	bool limit_characters;	     /* both limits count characters instead of bytes */
 	bool merge_streams;	     /* standard error goes where standard output goes */
 	enum iso_keep keep;
+	int workspace_fd; /* the workspace, an open directory, for which `workspace` is only the
+			   * caller's word then; -1: what that names */
 };
 
 /* A probed host with what is made once for all runs: where cgroups go, the init, mappings, mounts

@@ -240,6 +240,46 @@ static void test_variables_and_places_must_be_the_policys(void **state)
 	}
 }
 
+/* A workspace below the root takes the protections that lie in it along. */
+static void test_protections_hold_in_a_narrower_workspace(void **state)
+{
+	(void)state;
+	static const struct iso_mount protections[] = {
+		{.kind = ISO_MOUNT_PROTECT, .target = "/src/a"},
+		{.kind = ISO_MOUNT_PROTECT, .target = "/src/a/b"},
+		{.kind = ISO_MOUNT_PROTECT, .target = "/src/ab"},
+	};
+	static const struct {
+		const char *workspace;
+		size_t count; /* of protections left */
+		bool read_only;
+	} rows[] = {
+		{NULL, 3, false},	{"/src", 3, false},	{"/src/c", 0, false},
+		{"/src/a", 1, true},	{"/src/a/b", 0, true},	{"/src/a/b/c", 0, true},
+		{"/src/ab/c", 0, true}, {"/src/abc", 0, false},
+	};
+	const struct iso_policy policy = test_policy();
+	const struct iso_strv nothing = {NULL, 0};
+	struct iso_request granted = fresh();
+	granted.mounts = protections;
+	granted.mount_count = ARRAY_SIZE(protections);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct iso_request request = fresh();
+		struct iso_narrowed narrowed = {.mounts = NULL};
+		struct iso_error err = {0};
+		request.workspace = rows[i].workspace;
+		request.workspace_fd = 77;
+		const struct iso_asked asked = {&request, rows[i].workspace, &nothing};
+		assert_int_equal(iso_narrow(&policy, &granted, &asked, MACHINE, &narrowed, &err),
+				 0);
+		assert_int_equal(narrowed.request.mount_count, rows[i].count);
+		assert_int_equal(narrowed.request.workspace_read_only, rows[i].read_only);
+		assert_int_equal(narrowed.request.workspace_fd,
+				 rows[i].workspace != NULL ? 77 : -1);
+		iso_narrowed_done(&narrowed);
+	}
+}
+
 static void test_lists_are_the_policys_first(void **state)
 {
 	(void)state;
@@ -277,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_what_widens_is_refused_by_name),
 		cmocka_unit_test(test_a_capability_needs_the_permission_and_the_policys_word),
 		cmocka_unit_test(test_variables_and_places_must_be_the_policys),
+		cmocka_unit_test(test_protections_hold_in_a_narrower_workspace),
 		cmocka_unit_test(test_lists_are_the_policys_first),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

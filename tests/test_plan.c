@@ -3,6 +3,8 @@
 
 #include <cjson/cJSON.h>
 #include <limits.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -49,6 +51,28 @@ static void test_defaults(void **state)
 	assert_int_equal(plan.world.fsops[plan.world.fsop_count - 1].kind, ISO_FSOP_READONLY);
 	assert_string_equal(plan.world.fsops[plan.world.fsop_count - 1].target, "/");
 	iso_plan_done(&plan);
+}
+
+/* The directory that was opened counts, whatever its name leads to by now. */
+static void test_an_open_workspace(void **state)
+{
+	(void)state;
+	struct iso_request request = base_request();
+	struct iso_plan plan;
+	struct iso_error err = {0};
+	request.workspace = "/usr";
+	request.workspace_fd = open(workspace, O_PATH | O_CLOEXEC);
+	assert_int_equal(build(&request, &plan, &err), 0);
+	assert_string_equal(plan.world.workspace, workspace);
+	iso_plan_done(&plan);
+	close(request.workspace_fd);
+	assert_int_equal(build(&request, &plan, &err), -1);
+	assert_int_equal(err.code, ISO_ERR_INVALID);
+	assert_int_equal(err.os_errno, EBADF);
+	request.workspace_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(build(&request, &plan, &err), -1);
+	assert_int_equal(err.os_errno, ENOTDIR);
+	close(request.workspace_fd);
 }
 
 static void test_small_machine_gets_half_of_its_memory(void **state)
@@ -273,6 +297,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_an_open_workspace),
 		cmocka_unit_test(test_small_machine_gets_half_of_its_memory),
 		cmocka_unit_test(test_wrong_requests_are_refused),
 		cmocka_unit_test(test_no_directory_is_planned_below_a_bind),

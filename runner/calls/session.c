@@ -164,8 +164,11 @@ static int resolve_workdir(const iso_session *session, const char *workdir, char
 {
 	const char *root = session->loaded.policy.root;
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
-	if (iso_named_path_open(workdir != NULL ? workdir : root, "the working directory", &named,
-				err) < 0)
+	int opened = workdir != NULL
+			     ? iso_named_path_open(workdir, "the working directory", &named, err)
+			     : iso_named_path_of(session->loaded.workspace.root_fd, root,
+						 "the working directory", &named, err);
+	if (opened < 0)
 		return -1;
 	if (!S_ISDIR(named.mode))
 		return iso_error_set(err, ISO_ERR_INVALID, ENOTDIR,

@@ -5,6 +5,7 @@
 #include "runner/base/text/strv.h"
 #include "runner/cli/options/options.h"
 #include "runner/isorun.h"
+#include "runner/workspace/named_path.h"
 
 #define CLI_EXIT_FAILED	       125 /* isorun could not or would not run it */
 #define CLI_ENOUGH_DESCRIPTORS 64  /* for one run; a soft limit below that is raised */
@@ -25,6 +26,7 @@ struct cli_run {
 	const char *rootfs, *seccomp, *network; /* as given, or NULL */
 	bool json, quiet, diff, no_diff, tty;
 	int stdin_fd; /* owned when above 2 */
+	struct iso_named_path workspace; /* owned; opened once, for all that is compared with it */
 };
 
 /* The rows of each command, which end with a nameless one. */

@@ -2,24 +2,37 @@
  * is. */
 #include "runner/cli/policy.h"
 
-#include "runner/base/cleanup.h"
-#include "runner/workspace/named_path.h"
 #include "sandbox/host.h"
 
-static int apply(struct cli_run *run, struct cli_policy *policy, struct iso_error *err)
+/* The one time that the workspace is looked up by its name. */
+static int open_workspace(struct cli_run *run, const struct iso_loaded_policy *loaded,
+			  struct iso_error *err)
 {
-	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
+	const char *named = run->request.workspace;
+	int status = named == NULL && loaded->workspace.root_fd >= 0
+			     ? iso_named_path_of(loaded->workspace.root_fd, loaded->policy.root,
+						 "the workspace", &run->workspace, err)
+			     : iso_named_path_open(named != NULL ? named : ".", "the workspace",
+						   &run->workspace, err);
+	if (status == 0)
+		run->request.workspace_fd = run->workspace.fd;
+	return status;
+}
+
+static int narrow(struct cli_run *run, struct cli_policy *policy, struct iso_error *err)
+{
 	struct iso_request granted = run->request;
 	bool may_write = (policy->loaded.policy.permissions & ISO_PERMISSION_WRITE) != 0;
 	uint64_t machine_bytes;
+	const struct iso_asked asked = {
+		.request = &run->request,
+		.workspace = run->request.workspace != NULL ? run->workspace.path : NULL,
+		.passed = &run->passed,
+	};
 	if (iso_host_memory(&machine_bytes, err) < 0 ||
 	    iso_policy_fill_request(&policy->loaded, may_write, &policy->storage, &granted, err) <
 		    0 ||
-	    (run->request.workspace != NULL &&
-	     iso_named_path_open(run->request.workspace, "the workspace", &named, err) < 0))
-		return -1;
-	const struct iso_asked asked = {&run->request, named.path, &run->passed};
-	if (iso_narrow(&policy->loaded.policy, &granted, &asked, machine_bytes, &policy->narrowed,
+	    iso_narrow(&policy->loaded.policy, &granted, &asked, machine_bytes, &policy->narrowed,
 		       err) < 0)
 		return -1;
 	run->request = policy->narrowed.request;
@@ -29,11 +42,11 @@ static int apply(struct cli_run *run, struct cli_policy *policy, struct iso_erro
 int cli_policy_apply(struct cli_run *run, struct cli_policy *ret_policy, struct iso_error *err)
 {
 	*ret_policy = (struct cli_policy){.loaded = {.workspace = {.root_fd = -1}}};
-	if (run->policy == NULL)
-		return 0;
-	if (iso_policy_load(run->policy, &ret_policy->loaded, err) < 0)
+	if (run->policy != NULL && iso_policy_load(run->policy, &ret_policy->loaded, err) < 0)
 		return -1;
-	return apply(run, ret_policy, err);
+	if (open_workspace(run, &ret_policy->loaded, err) < 0)
+		return -1;
+	return run->policy != NULL ? narrow(run, ret_policy, err) : 0;
 }
 
 void cli_policy_done(struct cli_policy *policy)

@@ -1,4 +1,5 @@
-/* `--policy` of run and plan: what the policy says, narrowed by the other options. */
+/* The grant of run and plan: the workspace, opened once, and with `--policy` what that says,
+ * narrowed by the other options. */
 #ifndef ISORUN_CLI_POLICY_H
 #define ISORUN_CLI_POLICY_H
 
@@ -13,7 +14,8 @@ struct cli_policy {
 };
 
 /*
- * Load run->policy and apply it to run->request. `ret_policy` must outlive the request.
+ * Load run->policy, where there is one, open the workspace and narrow run->request. `ret_policy`
+ * must outlive the request.
  *
  * Errors: ISO_ERR_INVALID, and ISO_ERR_DENIED for an option that would widen the policy.
  */

@@ -17,7 +17,6 @@
 #include "runner/cli/terminal/terminal.h"
 #include "runner/engine/receipt.h"
 #include "runner/ledger/ledger.h"
-#include "runner/workspace/named_path.h"
 
 /* A run that takes longer is waited for in as little memory as can be. */
 #define LONG_WAIT_MS 1000
@@ -57,22 +56,22 @@ struct ends {
 	int64_t received_mono_ns;
 };
 
-static int open_ends(const struct cli_run *run, struct ends *ends, struct iso_error *err)
+static int open_ends(struct cli_run *run, struct ends *ends, struct iso_error *err)
 {
-	const char *workspace = run->request.workspace != NULL ? run->request.workspace : ".";
-	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
 	ends->sink.to_stdout = run->json;
 	if (run->audit == NULL && run->receipt == NULL)
 		return 0;
-	/* A workspace that is none has no place to compare; the run itself will say so. */
-	(void)iso_named_path_open(workspace, "the workspace", &named, NULL);
-	if (cli_sink_open(run->receipt, &named, &ends->sink, err) < 0)
+	/* What is refused before its workspace was looked up has one all the same, or none exists. */
+	const char *workspace = run->request.workspace != NULL ? run->request.workspace : ".";
+	if (run->workspace.path == NULL)
+		(void)iso_named_path_open(workspace, "the workspace", &run->workspace, NULL);
+	if (cli_sink_open(run->receipt, &run->workspace, &ends->sink, err) < 0)
 		return -1;
 	ends->sink.to_stdout = run->json;
 	const struct iso_ledger_options options = {
 		.log_path = run->audit,
 		.key_path = run->audit_key,
-		.workspace = named.path,
+		.workspace = run->workspace.path,
 	};
 	return iso_ledger_open(&options, &ends->ledger, err);
 }

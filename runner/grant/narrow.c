@@ -3,6 +3,7 @@
 #include "runner/grant/narrow.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "runner/base/error.h"
 #include "runner/base/file/path.h"
@@ -46,22 +47,57 @@ static int check_unordered(const struct iso_policy *policy, const struct iso_req
 	return 0;
 }
 
-static int join_mounts(const struct iso_request *granted, const struct iso_request *asked,
+/* Whether a protection of the policy's has a place in `workspace` (NULL: the policy's own root). */
+static bool has_place(const struct iso_mount *mount, const char *workspace)
+{
+	return mount->kind != ISO_MOUNT_PROTECT || workspace == NULL ||
+	       (iso_path_is_beneath(mount->target, workspace) &&
+		strcmp(mount->target, workspace) != 0);
+}
+
+static int join_mounts(const struct iso_request *granted, const struct iso_asked *asked,
 		       struct iso_narrowed *narrowed, struct iso_error *err)
 {
-	size_t count = granted->mount_count + asked->mount_count;
-	if (count == 0)
+	const struct iso_request *wanted = asked->request;
+	size_t most = granted->mount_count + wanted->mount_count, count = 0;
+	if (most == 0)
 		return 0;
-	narrowed->mounts = calloc(count, sizeof(*narrowed->mounts));
+	narrowed->mounts = calloc(most, sizeof(*narrowed->mounts));
 	if (narrowed->mounts == NULL)
 		return iso_error_nomem(err);
-	for (size_t i = 0; i < count; i++)
-		narrowed->mounts[i] = i < granted->mount_count
-					      ? granted->mounts[i]
-					      : asked->mounts[i - granted->mount_count];
+	for (size_t i = 0; i < granted->mount_count; i++) {
+		if (has_place(&granted->mounts[i], asked->workspace))
+			narrowed->mounts[count++] = granted->mounts[i];
+	}
+	for (size_t i = 0; i < wanted->mount_count; i++)
+		narrowed->mounts[count++] = wanted->mounts[i];
 	narrowed->request.mounts = narrowed->mounts;
 	narrowed->request.mount_count = count;
 	return 0;
+}
+
+/* Whether the policy protects a place that the whole workspace lies in. */
+static bool is_protected(const struct iso_request *granted, const char *workspace)
+{
+	for (size_t i = 0; i < granted->mount_count; i++) {
+		const struct iso_mount *mount = &granted->mounts[i];
+		if (mount->kind == ISO_MOUNT_PROTECT &&
+		    iso_path_is_beneath(workspace, mount->target))
+			return true;
+	}
+	return false;
+}
+
+static void narrow_workspace(const struct iso_request *granted, const struct iso_asked *asked,
+			     struct iso_request *request)
+{
+	const struct iso_request *wanted = asked->request;
+	request->workspace_read_only |= wanted->workspace_read_only;
+	if (asked->workspace == NULL)
+		return;
+	request->workspace = wanted->workspace;
+	request->workspace_fd = wanted->workspace_fd;
+	request->workspace_read_only |= is_protected(granted, asked->workspace);
 }
 
 /* A variable that is asked for comes on top. */
@@ -120,15 +156,13 @@ int iso_narrow(const struct iso_policy *policy, const struct iso_request *grante
 	struct iso_request *request = &narrowed.request;
 	if (check_unordered(policy, granted, asked, err) < 0)
 		return -1;
-	if (join_mounts(granted, wanted, &narrowed, err) < 0 ||
+	if (join_mounts(granted, asked, &narrowed, err) < 0 ||
 	    join_environment(granted, wanted, &narrowed, err) < 0) {
 		iso_narrowed_done(&narrowed);
 		return -1;
 	}
 	narrow_limits(policy, granted, wanted, machine_bytes, request);
-	if (asked->workspace != NULL)
-		request->workspace = wanted->workspace;
-	request->workspace_read_only |= wanted->workspace_read_only;
+	narrow_workspace(granted, asked, request);
 	if (wanted->seccomp_profile != NULL)
 		request->seccomp_profile = wanted->seccomp_profile;
 	if (policy->detached_given && wanted->detached == ISO_DETACHED_KILL)

@@ -6,6 +6,7 @@
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
+#include "runner/base/file/path.h"
 #include "runner/base/text/json_read.h"
 #include "runner/workspace/operator_file.h"
 #include "sandbox/filter/capabilities.h"
@@ -81,11 +82,18 @@ static int fill_mounts(const struct iso_policy *policy, struct iso_policy_reques
 			.target = mount->target,
 		};
 	}
-	for (size_t i = 0; i < policy->protected_paths.count; i++)
+	/* Absolute: the workspace of a run may be narrower than the root. */
+	for (size_t i = 0; i < policy->protected_paths.count; i++) {
+		ISO_AUTO_FREE char *joined =
+			iso_strf("%s/%s", policy->root, policy->protected_paths.items[i]);
+		ISO_AUTO_FREE char *path = joined != NULL ? iso_path_normalise(joined) : NULL;
+		if (path == NULL || iso_strv_add(&storage->protected_paths, path) < 0)
+			return iso_error_nomem(err);
 		storage->mounts[count++] = (struct iso_mount){
 			.kind = ISO_MOUNT_PROTECT,
-			.target = policy->protected_paths.items[i],
+			.target = storage->protected_paths.items[i],
 		};
+	}
 	return 0;
 }
 
@@ -118,6 +126,7 @@ int iso_policy_fill_request(const struct iso_loaded_policy *loaded, bool workspa
 		return -1;
 	}
 	request->workspace = policy->root;
+	request->workspace_fd = loaded->workspace.root_fd;
 	request->workspace_read_only = !workspace_write;
 	request->mounts = storage.mounts;
 	request->mount_count = policy->mount_count + policy->protected_paths.count;
@@ -141,5 +150,6 @@ void iso_policy_request_done(struct iso_policy_request *storage)
 {
 	free(storage->mounts);
 	iso_strv_done(&storage->env);
+	iso_strv_done(&storage->protected_paths);
 	*storage = (struct iso_policy_request){0};
 }

@@ -23,13 +23,14 @@ void iso_policy_unload(struct iso_loaded_policy *loaded);
 
 /* Storage that a request made from a policy borrows. */
 struct iso_policy_request {
-	struct iso_mount *mounts; /* owned */
-	struct iso_strv env;	  /* owned */
+	struct iso_mount *mounts;	 /* owned */
+	struct iso_strv env;		 /* owned */
+	struct iso_strv protected_paths; /* owned; absolute */
 };
 
 /*
- * Fill the sandbox side of a request with what the policy says: limits, mounts, environment,
- * protections, filter, capabilities (POL-7). Errors: ISO_ERR_INVALID (a capability's name);
+ * Fill the sandbox side of a request with what the policy says: workspace, limits, mounts,
+ * environment, protections, filter, capabilities (POL-7). Errors: ISO_ERR_INVALID (a capability's name);
  * ISO_ERR_NOMEM.
  */
 int iso_policy_fill_request(const struct iso_loaded_policy *loaded, bool workspace_write,

@@ -28,6 +28,7 @@ static const struct iso_request defaults = {
 	.cancel_fd = -1,
 	.output_limit_bytes = ISO_DEFAULT,
 	.stderr_limit_bytes = ISO_DEFAULT,
+	.workspace_fd = -1,
 };
 
 void iso_request_init_sized(struct iso_request *ret_request, size_t struct_size, size_t mount_size)

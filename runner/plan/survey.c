@@ -11,10 +11,11 @@ static int open_workspace(const struct iso_request *request, struct iso_named_pa
 			  struct iso_error *err)
 {
 	const char *path = request->workspace != NULL ? request->workspace : ".";
-	if (*path == '\0')
-		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "open the workspace: its name is empty");
-	if (iso_named_path_open(path, "the workspace", workspace, err) < 0)
+	int opened = request->workspace_fd >= 0
+			     ? iso_named_path_of(request->workspace_fd, path, "the workspace",
+						 workspace, err)
+			     : iso_named_path_open(path, "the workspace", workspace, err);
+	if (opened < 0)
 		return -1;
 	if (!S_ISDIR(workspace->mode))
 		return iso_error_set(err, ISO_ERR_INVALID, ENOTDIR, "open the workspace \"%s\"",

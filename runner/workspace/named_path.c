@@ -58,7 +58,15 @@ static int name(int fd, const char *path, const char *what, struct iso_named_pat
 int iso_named_path_open(const char *path, const char *what, struct iso_named_path *ret_named,
 			struct iso_error *err)
 {
+	if (*path == '\0')
+		return iso_error_set(err, ISO_ERR_INVALID, 0, "open %s: its name is empty", what);
 	return name(open(path, O_PATH | O_CLOEXEC), path, what, ret_named, err);
+}
+
+int iso_named_path_of(int fd, const char *path, const char *what, struct iso_named_path *ret_named,
+		      struct iso_error *err)
+{
+	return name(fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), path, what, ret_named, err);
 }
 
 /* Whether the words of the relative `path` lead out of where it starts, links aside. */

@@ -20,6 +20,10 @@ struct iso_named_path {
 int iso_named_path_open(const char *path, const char *what, struct iso_named_path *ret_named,
 			struct iso_error *err);
 
+/* The same for what is open already: `fd` is borrowed, `path` only its name in messages. */
+int iso_named_path_of(int fd, const char *path, const char *what, struct iso_named_path *ret_named,
+		      struct iso_error *err);
+
 /*
  * The same for what may lie in the workspace, where an earlier run can have put a link in its
  * place: from the workspace on, `path` must not lead out of it. With a workspace whose

@@ -82,6 +82,16 @@ is 'POL-7 POL-9 the filter and the capabilities' "$(plan '[.seccomp,.capabilitie
 is 'an option that is smaller counts' "$(plan .limits.pids --pids 5)" 5
 is 'one that is larger does not' "$(plan .limits.pids --pids 50) $(plan .limits.memory_bytes --memory 1G) $(plan .limits.wall_ms --timeout 1h)" '12 67108864 7000'
 is 'the workspace may be a part of the root' "$(mkdir -p part; plan .workspace.path --workspace part)" "\"$workspace/part\""
+mkdir -p part/kept/below
+policy '"permissions": ["EXECUTE", "WRITE"], "protected_paths": ["part/kept", "./part//new", "elsewhere"]'
+within() { "$ISORUN" run --policy "$file" --workspace "$1" --json -- sh -c "$2" 2>/dev/null | jq -c '.workspace|[.mode,.created,.sensitive]'; }
+is 'protected paths are below the root, and hold in a part of it' \
+  "$(within part 'touch kept/below/x ok; touch new')" '["rw",["new","ok"],[{"path":"new","why":"it is protected"}]]'
+is 'a workspace that lies in a protected path is read-only' "$(within part/kept/below 'touch x')" '["ro",null,null]'
+is 'and so is one that is the protected path' "$(within part/kept 'touch x')" '["ro",null,null]'
+is 'nothing was written' "$(cd part && find . -type f | sort | tr '\n' ' ')" './new ./ok '
+policy "\"permissions\": [\"EXECUTE\", \"WRITE\", \"PRIVILEGED\"], \"timeout_seconds\": 7, \"limits\": {\"pids\": 12},
+  \"seccomp\": \"$base/seccomp.json\", \"capabilities\": [\"net_raw\"]"
 is 'variables are added' "$(plan '[.environment[]|select(startswith("X="))]' --env X=1)" '["X=1"]'
 for option in "--workspace $base" '--ro /etc' '--rw /etc' "--rootfs $base" '--cgroup optional' '--pass-env HOME' \
   "--seccomp $base/seccomp.json" '--cap sys_admin'; do

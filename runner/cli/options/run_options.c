@@ -219,7 +219,7 @@ int cli_run_parse(const struct cli_command *command, struct cli_run *run, char *
 
 void cli_run_init(struct cli_run *run)
 {
-	*run = (struct cli_run){.stdin_fd = -1};
+	*run = (struct cli_run){.stdin_fd = -1, .workspace = {.fd = -1}};
 	iso_request_init(&run->request);
 }
 
@@ -227,6 +227,7 @@ void cli_run_done(struct cli_run *run)
 {
 	if (run->stdin_fd > STDERR_FILENO)
 		iso_fd_close(run->stdin_fd);
+	iso_named_path_done(&run->workspace);
 	free(run->mounts);
 	iso_strv_done(&run->env);
 	iso_strv_done(&run->strings);

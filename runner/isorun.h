@@ -222,7 +222,9 @@ void iso_request_init_sized(struct iso_request *ret_request, size_t struct_size,
 /* Probe the host. Errors: ISO_ERR_UNSUPPORTED, ISO_ERR_SYSTEM, ISO_ERR_NOMEM. */
 int iso_station_new(iso_station **ret_station, struct iso_error *err);
 
-/* Give a station up; NULL is fine. Its runs may still go on: the last of them releases it. */
+/* Give a station up; NULL is fine. Its runs may still go on: the last of them releases it. What
+ * killed isoruns have left in its part of the cgroup tree goes then, and a process that was moved
+ * into a leaf for its stations is moved back with the last of these. */
 void iso_station_free(iso_station *station);
 
 /* The plan that a run of `request` would execute, as JSON text that the caller frees. Nothing
@@ -256,7 +258,7 @@ bool iso_run_step(iso_run *run);
  */
 void iso_run_cancel(iso_run *run, int signal_number);
 
-/* How a run stands. */
+/* How a run stands; of one that has ended nothing is known. */
 #define iso_run_progress(run, progress) \
 	iso_run_progress_sized((run), (progress), sizeof(struct iso_progress))
 void iso_run_progress_sized(const iso_run *run, struct iso_progress *ret_progress,

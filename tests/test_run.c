@@ -40,6 +40,7 @@ static int drive(iso_run *run)
 		assert_int_equal(poll(&polled, 1, 60000), 1);
 		steps++;
 	} while (iso_run_step(run));
+	assert_int_equal(poll(&polled, 1, 0), 1); /* and says so, at once */
 	return steps;
 }
 

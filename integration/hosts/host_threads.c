@@ -81,14 +81,19 @@ static void *start_isorun(void *argument)
 
 static atomic_int wrong;
 
+struct job {
+	iso_engine *engine; /* NULL: one of the thread's own */
+	int code;	    /* what its runs end with */
+};
+
 static void *run_many(void *argument)
 {
-	int expected = (int)(intptr_t)argument;
+	const struct job *job = argument;
 	struct iso_error err = {0};
-	iso_engine *engine = NULL;
+	iso_engine *engine = job->engine;
 	char script[32];
-	snprintf(script, sizeof(script), "exit %d", expected);
-	if (iso_engine_new(&engine, &err) < 0) {
+	snprintf(script, sizeof(script), "exit %d", job->code);
+	if (engine == NULL && iso_engine_new(&engine, &err) < 0) {
 		printf("# %s\n", err.message);
 		atomic_fetch_add(&wrong, 1);
 		return NULL;
@@ -96,11 +101,27 @@ static void *run_many(void *argument)
 	for (int round = 0; round < ROUNDS; round++) {
 		int code = -1;
 		(void)run_once(engine, script, -1, ISO_UNLIMITED, &code);
-		if (code != expected)
+		if (code != job->code)
 			atomic_fetch_add(&wrong, 1);
 	}
-	iso_engine_free(engine);
+	if (job->engine == NULL)
+		iso_engine_free(engine);
 	return NULL;
+}
+
+/* Threads with exit codes of their own, all at once, on `engine` or (NULL) on one each. */
+static bool run_in_threads(iso_engine *engine)
+{
+	pthread_t threads[THREADS];
+	struct job jobs[THREADS];
+	atomic_store(&wrong, 0);
+	for (int i = 0; i < THREADS; i++) {
+		jobs[i] = (struct job){engine, i};
+		pthread_create(&threads[i], NULL, run_many, &jobs[i]);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	return atomic_load(&wrong) == 0;
 }
 
 static void *cancel_soon(void *argument)
@@ -116,7 +137,6 @@ int main(void)
 {
 	struct iso_error err = {0};
 	iso_engine *engine = NULL;
-	pthread_t threads[THREADS];
 	int code = -1;
 
 	signal(SIGCHLD, SIG_IGN);
@@ -135,23 +155,21 @@ int main(void)
 		(void)run_once(engine, "true", -1, ISO_UNLIMITED, &code);
 	int before = open_descriptors();
 
-	for (int i = 0; i < THREADS; i++)
-		pthread_create(&threads[i], NULL, run_many, (void *)(intptr_t)i);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	check(atomic_load(&wrong) == 0, "8 threads with an engine each keep their exit codes");
+	check(run_in_threads(NULL), "8 threads with an engine each keep their exit codes");
+	check(run_in_threads(engine), "8 threads on one engine keep their exit codes");
 
+	pthread_t thread;
 	iso_engine *made = NULL;
-	pthread_create(&threads[0], NULL, make_engine, &made);
-	pthread_join(threads[0], NULL);
+	pthread_create(&thread, NULL, make_engine, &made);
+	pthread_join(thread, NULL);
 	check(made != NULL &&
 		      run_once(made, "exit 6", -1, ISO_UNLIMITED, &code) == ISO_STATUS_FAILED &&
 		      code == 6,
 	      "an engine outlives the thread that made it");
 	iso_engine_free(made);
 	pid_t started = -1;
-	pthread_create(&threads[0], NULL, start_isorun, &started);
-	pthread_join(threads[0], NULL);
+	pthread_create(&thread, NULL, start_isorun, &started);
+	pthread_join(thread, NULL);
 	int ended = -1;
 	signal(SIGCHLD, SIG_DFL);
 	check(waitpid(started, &ended, 0) == started && WIFEXITED(ended) && WEXITSTATUS(ended) == 5,
@@ -160,9 +178,9 @@ int main(void)
 	int pipe_fds[2];
 	if (pipe(pipe_fds) < 0)
 		return 1;
-	pthread_create(&threads[0], NULL, cancel_soon, &pipe_fds[1]);
+	pthread_create(&thread, NULL, cancel_soon, &pipe_fds[1]);
 	enum iso_status status = run_once(engine, "sleep 30", pipe_fds[0], ISO_UNLIMITED, &code);
-	pthread_join(threads[0], NULL);
+	pthread_join(thread, NULL);
 	check(status == ISO_STATUS_CANCELLED && code == 143,
 	      "another thread cancels through a pipe");
 	close(pipe_fds[1]);

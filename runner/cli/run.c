@@ -26,6 +26,9 @@ static void report_end(const struct cli_run *run, const iso_result *result)
 {
 	const struct iso_error *reason = iso_result_error(result);
 	enum iso_status status = iso_result_status(result);
+	const char *hint = result->outcome.error.hint;
+	if (reason == NULL && hint[0] != '\0')
+		fprintf(stderr, "isorun: %s\n", hint);
 	if (reason == NULL)
 		return;
 	bool about_command = status == ISO_STATUS_FAILED || status == ISO_STATUS_SIGNALED ||

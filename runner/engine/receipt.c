@@ -154,9 +154,10 @@ static void add_isolation(struct iso_json *json, cJSON *root, const struct iso_r
 
 static void add_error(struct iso_json *json, cJSON *root, const struct iso_outcome *outcome)
 {
+	const char *hint = outcome->error.hint[0] != '\0' ? outcome->error.hint : NULL;
 	if (outcome->error.code == ISO_OK) {
 		iso_json_add_null(json, root, "error");
-		iso_json_add_null(json, root, "hint");
+		iso_json_add_text(json, root, "hint", hint);
 		return;
 	}
 	ISO_AUTO_FREE char *sentence =
@@ -168,8 +169,7 @@ static void add_error(struct iso_json *json, cJSON *root, const struct iso_outco
 		sentence != NULL ? iso_utf8_replace((const uint8_t *)sentence, length) : NULL;
 	json->failed |= text == NULL;
 	iso_json_add_text(json, root, "error", text);
-	iso_json_add_text(json, root, "hint",
-			  outcome->error.hint[0] != '\0' ? outcome->error.hint : NULL);
+	iso_json_add_text(json, root, "hint", hint);
 }
 
 static void add_payload_end(struct iso_json *json, cJSON *root, const struct iso_outcome *outcome)

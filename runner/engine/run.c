@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 
 #include "runner/base/clock.h"
@@ -240,15 +241,20 @@ static void keep(struct iso_run *run)
 	look_after(run);
 }
 
+/* A child that hangs in its set-up and cannot be killed still reads our memory: it is given to
+ * it. */
+static bool is_read_for_ever(const struct iso_run *run)
+{
+	return run->supervision.ending.left_behind && !run->supervision.ending.started;
+}
+
 /* Everything but the cgroup. */
 static void release(struct iso_run *run)
 {
-	const struct iso_ending *ending = &run->supervision.ending;
 	iso_supervise_done(&run->supervision);
 	for (int i = 0; i < 2; i++)
 		iso_stream_done(&run->streams[i]);
-	/* A set-up child that cannot be killed still reads this memory: it is given to it. */
-	if (!ending->left_behind || ending->started) {
+	if (!is_read_for_ever(run)) {
 		iso_prepared_done(&run->prepared);
 		iso_plan_done(&run->plan);
 	}
@@ -265,6 +271,14 @@ static void note_left(const struct iso_run *run, const struct iso_error *left)
 		iso_error_hint(&run->result->outcome.error, "left behind: %s", left->message);
 }
 
+/* Whoever looks at the descriptor before it takes the result finds it readable, from now on. */
+static void set_ended(struct iso_run *run)
+{
+	run->state = STATE_ENDED;
+	iso_watch_want(&run->watch, 0, run->station->ready_fd, EPOLLIN);
+	iso_watch_arm(&run->watch, ISO_NEVER);
+}
+
 /* Try to remove the cgroup; a killed member may take a moment to leave it. */
 static void remove_cgroup(struct iso_run *run)
 {
@@ -279,9 +293,7 @@ static void remove_cgroup(struct iso_run *run)
 		(void)iso_cgroup_remove(&run->cgroup, now, &left);
 		note_left(run, &left);
 	}
-	/* Whoever looks at the descriptor before it takes the result finds it readable. */
-	iso_watch_arm(&run->watch, now);
-	run->state = STATE_ENDED;
+	set_ended(run);
 }
 
 static void end(struct iso_run *run)
@@ -379,7 +391,7 @@ int iso_run_start(iso_station *station, const struct iso_request *request, iso_r
 		return -1;
 	}
 	if (run->state == STATE_ENDED)
-		iso_watch_arm(&run->watch, iso_clock_mono_ns());
+		set_ended(run);
 	*ret_run = run;
 	return 0;
 }
@@ -450,7 +462,8 @@ void iso_run_free(iso_run *run)
 	iso_watch_close(&run->watch);
 	iso_result_free(run->result);
 	iso_station_drop(run->station);
-	free(run);
+	if (!is_read_for_ever(run))
+		free(run);
 }
 
 int iso_run_to_end(iso_station *station, const struct iso_request *request, iso_result **ret_result,

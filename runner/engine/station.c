@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
@@ -14,14 +15,18 @@
 
 static int open_parts(iso_station *station, struct iso_error *err)
 {
+	ISO_AUTO_CLOSE int ready_fd = iso_fd_above_stdio(eventfd(1, EFD_CLOEXEC));
 	ISO_AUTO_CLOSE int dev_null_fd =
 		iso_fd_above_stdio(open("/dev/null", O_RDONLY | O_CLOEXEC));
+	if (ready_fd < 0)
+		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "create an eventfd");
 	if (dev_null_fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open \"/dev/null\"");
 	if (iso_host_probe(&station->host, err) < 0 ||
 	    iso_launcher_init(&station->launcher, err) < 0)
 		return -1;
 	station->dev_null_fd = ISO_TAKE_FD(dev_null_fd);
+	station->ready_fd = ISO_TAKE_FD(ready_fd);
 	return 0;
 }
 
@@ -59,6 +64,7 @@ void iso_station_drop(iso_station *station)
 	iso_launcher_done(&station->launcher);
 	iso_seccomp_cache_done(&station->filters);
 	iso_fd_close(station->dev_null_fd);
+	iso_fd_close(station->ready_fd);
 	free(station);
 }
 

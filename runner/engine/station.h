@@ -16,6 +16,7 @@ struct iso_station {
 	atomic_uint users; /* the caller, and every run */
 	struct iso_host host;
 	int dev_null_fd; /* owned */
+	int ready_fd;	 /* owned; always readable: what ended runs wait for */
 	struct iso_launcher launcher;
 	struct iso_seccomp_cache filters;
 	struct iso_cgroup_site site;

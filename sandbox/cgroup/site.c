@@ -170,7 +170,8 @@ static int enter_leaf(int home_fd)
 {
 	for (int tries = 0; tries < ENTER_TRIES; tries++) {
 		struct stat ours, named;
-		if (mkdirat(home_fd, SUPERVISOR_LEAF, 0755) < 0 && errno != EEXIST)
+		/* Nobody else's to open: a lock there would keep everybody waiting. */
+		if (mkdirat(home_fd, SUPERVISOR_LEAF, 0700) < 0 && errno != EEXIST)
 			return -1;
 		ISO_AUTO_CLOSE int fd = openat(home_fd, SUPERVISOR_LEAF, DIRECTORY_FLAGS);
 		if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && fstat(fd, &ours) == 0 &&
@@ -182,19 +183,40 @@ static int enter_leaf(int home_fd)
 	return -1;
 }
 
+/* Whether there are cgroups below besides the leaf: theirs are the controllers, too. */
+static bool has_others_below(int home_fd)
+{
+	struct stat st;
+	return fstat(home_fd, &st) < 0 || st.st_nlink > 2 + 1; /* "." and "..", as directories have */
+}
+
+static bool is_leaf(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash != NULL && strcmp(slash + 1, SUPERVISOR_LEAF) == 0;
+}
+
+/* Whether this process is in a leaf: not every user of one is. */
+static bool is_in_leaf(void)
+{
+	char self[SELF_CGROUP_MAX], own[PATH_MAX];
+	return iso_fd_read_small(AT_FDCWD, "/proc/self/cgroup", self, sizeof(self)) > 0 &&
+	       own_path(self, NULL, own, sizeof(own)) == 0 && is_leaf(own);
+}
+
 /* Leave the leaf, whose lock `leaf_fd` is taken over; the last user undoes it. */
 static void step_back(int home_fd, int leaf_fd)
 {
 	/* Taking the exclusive lock gives the shared one up first, so of several who leave at once
 	 * one succeeds. */
 	bool last = flock(leaf_fd, LOCK_EX | LOCK_NB) == 0;
-	/* Best effort, in the only order that the kernel accepts. Where somebody still has cgroups
-	 * below, the controllers stay, and the leaf with them. */
-	if (last &&
-	    (iso_fd_write_control(home_fd, "cgroup.subtree_control", "-memory -pids") == 0 ||
-	     errno != EBUSY)) {
+	/* Best effort, in the only order that the kernel accepts. */
+	if (last && !has_others_below(home_fd)) {
+		bool inside = is_in_leaf();
+		(void)iso_fd_write_control(home_fd, "cgroup.subtree_control", "-memory -pids");
 		(void)iso_fd_write_control(home_fd, "cgroup.subtree_control", "-cpu");
-		(void)iso_fd_write_control(home_fd, "cgroup.procs", "0");
+		if (inside)
+			(void)iso_fd_write_control(home_fd, "cgroup.procs", "0");
 		(void)unlinkat(home_fd, SUPERVISOR_LEAF, AT_REMOVEDIR);
 	}
 	(void)flock(leaf_fd, LOCK_UN); /* a process that was forked meanwhile may hold a copy */
@@ -257,18 +279,37 @@ static bool go_up(struct iso_cgroup_site *site, char *path, size_t mount_length)
 	return true;
 }
 
-static bool is_leaf(const char *path)
+static bool has_leaf(int dir_fd)
 {
-	const char *slash = strrchr(path, '/');
-	return slash != NULL && strcmp(slash + 1, SUPERVISOR_LEAF) == 0;
+	return faccessat(dir_fd, SUPERVISOR_LEAF, F_OK, AT_EACCESS) == 0;
+}
+
+/*
+ * Whether `site->dir_fd` hands controllers down, and will for as long as the site is in use. Where
+ * somebody did that who stepped into a leaf, which may have happened while we were looking, his
+ * last one undoes it: then this site is one more user of the leaf, wherever its process is.
+ */
+static bool settle_where_handed_down(struct iso_cgroup_site *site)
+{
+	if (!hands_down_controllers(site->dir_fd) ||
+	    faccessat(site->dir_fd, ".", W_OK, AT_EACCESS) < 0)
+		return false;
+	if (!has_leaf(site->dir_fd))
+		return hands_down_controllers(site->dir_fd); /* nobody has just undone it */
+	site->leaf_fd = enter_leaf(site->dir_fd);
+	if (site->leaf_fd >= 0 && hands_down_controllers(site->dir_fd))
+		return true;
+	if (site->leaf_fd >= 0)
+		step_back(site->dir_fd, site->leaf_fd);
+	site->leaf_fd = -1;
+	return false;
 }
 
 /* Whether runs can be created in the directory that is looked at. */
 static bool settle(struct iso_cgroup_site *site, bool from_leaf)
 {
 	/* A leaf that this process is already in has users, of whom this is one more. */
-	if (!from_leaf && hands_down_controllers(site->dir_fd) &&
-	    faccessat(site->dir_fd, ".", W_OK, AT_EACCESS) == 0)
+	if (!from_leaf && settle_where_handed_down(site))
 		return true;
 	if (faccessat(site->dir_fd, "cgroup.procs", W_OK, AT_EACCESS) < 0)
 		return false;

@@ -253,8 +253,10 @@ static bool keep_up_with_host(struct iso_template_cache *cache)
 		return cache->host_mounts_fd >= 0;
 	}
 	struct pollfd polled = {.fd = cache->host_mounts_fd, .events = POLLPRI};
-	if (poll(&polled, 1, 0) != 0)
+	if (poll(&polled, 1, 0) != 0) {
 		drop_all(cache);
+		cache->outrun_count++;
+	}
 	return true;
 }
 
@@ -285,25 +287,45 @@ static struct iso_template *keep(struct iso_template_cache *cache, struct bytes 
 	return template;
 }
 
-/* The template for `key`, which is taken over where it is kept, or NULL. */
-static struct iso_template *find_or_make(struct iso_template_cache *cache,
-					 const struct iso_child *child, const bool *common,
-					 struct bytes *key)
+static struct iso_template *find(const struct iso_template_cache *cache, const struct bytes *key)
 {
 	for (int i = 0; i < ISO_TEMPLATE_CACHE_SIZE; i++) {
 		struct iso_template *known = cache->entries[i];
 		if (known != NULL && is_key(known->key, known->key_size, key))
 			return known;
 	}
-	if (!is_key(cache->last_key, cache->last_key_size, key)) {
-		free(cache->last_key);
-		cache->last_key = ISO_TAKE_PTR(key->data);
-		cache->last_key_size = key->size;
+	return NULL;
+}
+
+/* Whether the launch before this one had the same `key`, which is taken over where it did not. */
+static bool comes_again(struct iso_template_cache *cache, struct bytes *key)
+{
+	if (is_key(cache->last_key, cache->last_key_size, key))
+		return true;
+	free(cache->last_key);
+	cache->last_key = ISO_TAKE_PTR(key->data);
+	cache->last_key_size = key->size;
+	return false;
+}
+
+/* Make the template for `key` and keep it. That takes a while, in which nobody is kept waiting: the
+ * lock is given up meanwhile. */
+static struct iso_template *make_and_keep(struct iso_template_cache *cache,
+					  const struct iso_child *child, const bool *common,
+					  struct bytes *key)
+{
+	unsigned int outrun_count = cache->outrun_count;
+	cache->making = true;
+	pthread_mutex_unlock(&cache->lock);
+	int namespace_fd = make(child, common);
+	pthread_mutex_lock(&cache->lock);
+	cache->making = false;
+	if (namespace_fd >= 0 && cache->outrun_count == outrun_count)
+		return keep(cache, key, namespace_fd);
+	if (namespace_fd >= 0) {
+		iso_fd_close(namespace_fd);
 		return NULL;
 	}
-	int namespace_fd = make(child, common);
-	if (namespace_fd >= 0)
-		return keep(cache, key, namespace_fd);
 	/* What is wrong a launch without one says better; it may be right again later. */
 	cache->refused_until_ns = iso_deadline_after(iso_clock_mono_ns(), REFUSED_MS);
 	return NULL;
@@ -313,7 +335,7 @@ static struct iso_template *find_or_make(struct iso_template_cache *cache,
 static bool may_look(struct iso_template_cache *cache)
 {
 	int64_t now = iso_clock_mono_ns();
-	if (!cache->wanted || now < cache->refused_until_ns)
+	if (now < cache->refused_until_ns)
 		return false;
 	if (cache->host_mounts_fd < 0 && !may_be_made()) {
 		cache->refused_until_ns = iso_deadline_after(now, REFUSED_MS);
@@ -325,15 +347,21 @@ static bool may_look(struct iso_template_cache *cache)
 bool iso_template_find(struct iso_template_cache *cache, const struct iso_child *child,
 		       struct iso_template **ret_template, bool **ret_is_common)
 {
-	if (child->own_user_namespace || child->op_count > OPERATIONS_MAX)
+	if (!cache->wanted || child->own_user_namespace || child->op_count > OPERATIONS_MAX)
 		return false;
 	ISO_AUTO_FREE bool *common = malloc(child->op_count + 1);
 	struct bytes key = {0};
 	struct iso_template *template = NULL;
+	if (common == NULL || !divide(child, common) || !make_key(child, common, &key)) {
+		free(key.data);
+		return false;
+	}
 	pthread_mutex_lock(&cache->lock);
-	if (common != NULL && may_look(cache) && divide(child, common) &&
-	    make_key(child, common, &key))
-		template = find_or_make(cache, child, common, &key);
+	if (may_look(cache)) {
+		template = find(cache, &key);
+		if (template == NULL && comes_again(cache, &key) && !cache->making)
+			template = make_and_keep(cache, child, common, &key);
+	}
 	if (template != NULL)
 		template->users++;
 	pthread_mutex_unlock(&cache->lock);
@@ -362,9 +390,7 @@ void iso_template_cache_init(struct iso_template_cache *ret_cache)
 
 void iso_template_cache_want(struct iso_template_cache *cache)
 {
-	pthread_mutex_lock(&cache->lock);
 	cache->wanted = true;
-	pthread_mutex_unlock(&cache->lock);
 }
 
 void iso_template_cache_done(struct iso_template_cache *cache)

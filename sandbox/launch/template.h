@@ -8,6 +8,7 @@
 #define ISORUN_SANDBOX_LAUNCH_TEMPLATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,9 +26,11 @@ struct iso_template {
 
 /* Thread-safe but for init and done. */
 struct iso_template_cache {
-	pthread_mutex_t lock;	  /* of all that follows, `users` included */
-	bool wanted;		  /* there will be more launches than one */
-	int64_t refused_until_ns; /* monotonic; one could not be made */
+	atomic_bool wanted;   /* there will be more launches than one */
+	pthread_mutex_t lock; /* of all that follows, `users` included; held for moments only */
+	bool making;	      /* somebody makes one, without the lock */
+	unsigned int outrun_count; /* how often the host's mounts have changed */
+	int64_t refused_until_ns;  /* monotonic; one could not be made */
 	struct iso_template *entries[ISO_TEMPLATE_CACHE_SIZE]; /* owned */
 	unsigned int count; /* all that were ever made; the oldest is replaced */
 	char *last_key;	    /* owned; of the launch before, for which none was worth while yet */

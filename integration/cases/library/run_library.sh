@@ -17,17 +17,17 @@ tell() {
 tell host_threads
 tell host_loop
 
-# Three stations of a process that is alone in its cgroup: whoever is freed last takes the way back, and what
+# Stations of a process that is alone in its cgroup: whoever is freed last takes the way back, and what
 # was there before is there again. In v2 that means a leaf that all three share.
 if [ "$(id -u)" = 0 ]; then
-  for order in 012 021 102 120 201 210; do
+  for order in 012 021 102 120 201 210 threads; do
     alone=
     for own in $own_cgroups; do
       mkdir "$own/alone" && alone="$alone $own/alone"
     done
     sh -c 'for dir in $1; do echo $$ >"$dir/cgroup.procs" || exit 99; done; exec "$0" "$2"' \
       "$HOSTS/host_stations" "$alone" "$order" >"$base/out" 2>&1
-    is "three stations freed in the order $order" "$? $(cat "$base/out")" '0 '
+    is "stations of one process: $order" "$? $(cat "$base/out")" '0 '
     # shellcheck disable=SC2086
     is "and nothing of theirs is left ($order)" "$(find $alone -mindepth 1 -type d)" ''
     for dir in $alone; do

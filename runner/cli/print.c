@@ -7,11 +7,11 @@
 
 void cli_print_error(const struct iso_error *err)
 {
-	if (err->hint[0] != '\0')
-		fprintf(stderr, "isorun: %s\n  %s\n", err->message, err->hint);
-	else if (err->os_errno == EMFILE)
+	if (err->os_errno == EMFILE)
 		fprintf(stderr, "isorun: %s\n  raise the limit of open files: ulimit -n %d\n",
 			err->message, CLI_ENOUGH_DESCRIPTORS);
+	else if (err->hint[0] != '\0')
+		fprintf(stderr, "isorun: %s\n  %s\n", err->message, err->hint);
 	else
 		fprintf(stderr, "isorun: %s\n", err->message);
 }

@@ -10,6 +10,9 @@ BUILD := build$(if $(filter-out release,$(MODE)),/$(MODE))
 OBJ   := $(BUILD)/obj
 GEN   := $(BUILD)/gen
 
+# What a target builds first it builds on all processors, unless make was told how many.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # `make V=1` shows the commands.
 Q := $(if $(V),,@)
 
@@ -204,7 +207,7 @@ SANITIZED_TESTS := $(filter-out run_torture run_software run_faults,$(basename $
 .PHONY: sanitize
 sanitize: deps
 	set -e; for mode in asan ubsan; do \
-		$(MAKE) MODE=$$mode check-programs; \
+		$(MAKE) $(PARALLEL) MODE=$$mode check-programs; \
 		tests/run_unit build/$$mode; \
 		FLOOD_MIB=64 TREE_FILES=5000 integration/run_all build/$$mode $(SANITIZED_TESTS) >build/$$mode/log || \
 			{ grep -A8 '^not ok' build/$$mode/log; exit 1; }; \
@@ -215,7 +218,7 @@ sanitize: deps
 .PHONY: coverage
 coverage: deps
 	command -v gcovr >/dev/null || apt-get install -y -qq --no-install-recommends gcovr >/dev/null
-	$(MAKE) MODE=coverage check-programs
+	$(MAKE) $(PARALLEL) MODE=coverage check-programs
 	find build/coverage -name '*.gcda' -delete
 	tests/run_unit build/coverage
 	FLOOD_MIB=64 TREE_FILES=5000 integration/run_all build/coverage $(SANITIZED_TESTS) >build/coverage/log || tail -2 build/coverage/log
@@ -229,7 +232,7 @@ $(BUILD)/bench/launcher: integration/bench/launcher.c $(BUILD)/libisorun.a
 
 .PHONY: bench
 bench: deps
-	$(MAKE) check-programs $(BUILD)/bench/launcher
+	$(MAKE) $(PARALLEL) check-programs $(BUILD)/bench/launcher
 	.ci/bench_peers
 	integration/bench/run $(BUILD) $(BENCH)
 	integration/bench/peers $(BUILD)
@@ -238,7 +241,7 @@ bench: deps
 # programs on the cgroup-v2 kernel.
 .PHONY: torture
 torture: deps
-	$(MAKE) check-programs
+	$(MAKE) $(PARALLEL) check-programs
 	TORTURE=full FAULTS=all integration/run_all $(BUILD) run_torture run_faults
 	VM_TIMEOUT=3600 integration/vm/run $(BUILD)
 
@@ -246,12 +249,12 @@ torture: deps
 SOAK ?= 1000
 .PHONY: soak
 soak: deps
-	$(MAKE) check-programs
+	$(MAKE) $(PARALLEL) check-programs
 	integration/soak $(BUILD) $(SOAK)
 
 .PHONY: fuzz
 fuzz: deps
-	$(MAKE) $(FUZZERS)
+	$(MAKE) $(PARALLEL) $(FUZZERS)
 	tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
 
 .PHONY: deps unit integration test demo lint format clean help install check-programs
@@ -267,15 +270,15 @@ integration: check-programs
 	integration/run_all $(BUILD)
 
 test: deps
-	$(MAKE) check-programs
+	$(MAKE) $(PARALLEL) check-programs
 	tests/run_tests $(BUILD)
 
 demo: deps
-	$(MAKE) all
+	$(MAKE) $(PARALLEL) all
 	integration/demo $(BUILD)
 
 lint: deps
-	$(MAKE) all $(TESTS)
+	$(MAKE) $(PARALLEL) all $(TESTS)
 	.ci/lint $(BUILD)
 
 # What lint compares the library with; see docs/decisions/011-station-and-run.md.

@@ -152,6 +152,12 @@ run() {
   fi
 }
 
+# jq in Go starts ten times faster, which under emulation was a third of what the tests took. It sorts the members of
+# objects: where their order counts, it is `command jq`.
+jq() {
+  gojq "$@"
+}
+
 # field PATH: a value of the last receipt, as compact JSON, strings without quotes.
 field() {
   printf '%s' "$receipt" | jq -r -c "$1" 2>&1

@@ -194,7 +194,7 @@ if command -v python3 >/dev/null; then
   is 'CAP-1 what it is asked to authorise' "$(sed -n 2p "$socket.log" | jq -c '.params|[.command,.command_sha256,.cwd,.workspace,.generation,(.challenge|length),.timeout]')" \
     "[\"echo outside\",\"$(printf 'echo outside' | sha256sum | cut -c1-64)\",\"$workspace\",\"$workspace\",\"seven\",32,120]"
   is 'CAP-7 what it is told' "$(sed -n 4p "$socket.log" | jq -c '.params|[.status,.exit_code,.stdout.text,.stdout.characters_seen,.stdout.truncated,(.duration_ms>0),.workspace_diff]')" \
-    '["completed",0,"outside\n",8,false,true,{"created":[],"modified":[],"deleted":[]}]'
+    '["completed",0,"outside\n",8,false,true,{"created":[],"deleted":[],"modified":[]}]'
   bash_call 'sleep 60' --authority "unix:$socket" --timeout 1s
   is 'CAP-7 a timeout is recorded, too' "$(tail -1 "$socket.log" | jq -c '.params|[.status,.exit_code]') $code" '["timed_out",-1] 124'
   stop

@@ -117,7 +117,7 @@ is 'plan: prints what would run, and nothing runs' \
 digest() {
   expression=$1
   shift
-  "$ISORUN" plan "$@" -- true | jq -r -c -j "$expression" | case $expression in
+  "$ISORUN" plan "$@" -- true | command jq -r -c -j "$expression" | case $expression in
     *_sha256) cat ;;
     *) sha256sum | cut -d' ' -f1 ;;
   esac

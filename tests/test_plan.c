@@ -2,9 +2,9 @@
 #include "tests/plans.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 

@@ -261,8 +261,8 @@ int iso_session_call(iso_session *session, const struct iso_tool_call *call, cha
 	int begun = begin(session, &given, &read, &ticket, &answer, &reason);
 	int status = 0;
 	if (begun != 0) { /* else it has run, and this is the first receipt */
-		status = begun < 0 ? -1
-				   : perform(session, &read, given.cancel_fd, &result, &reason);
+		status =
+			begun < 0 ? -1 : perform(session, &read, given.cancel_fd, &result, &reason);
 		if (status < 0) /* a receipt is owed all the same */
 			status = replace_result(&result, &reason, err);
 		const struct iso_ledger_entry entry = {

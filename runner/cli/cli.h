@@ -25,7 +25,7 @@ struct cli_run {
 	const char *policy, *audit, *audit_key; /* file names, or NULL; borrowed from argv */
 	const char *rootfs, *seccomp, *network; /* as given, or NULL */
 	bool json, quiet, diff, no_diff, tty;
-	int stdin_fd; /* owned when above 2 */
+	int stdin_fd;			 /* owned when above 2 */
 	struct iso_named_path workspace; /* owned; opened once, for all that is compared with it */
 };
 

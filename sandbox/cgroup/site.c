@@ -186,8 +186,9 @@ static int enter_leaf(int home_fd)
 /* Whether there are cgroups below besides the leaf: theirs are the controllers, too. */
 static bool has_others_below(int home_fd)
 {
+	const nlink_t own_links = 2, leaf_links = 1;
 	struct stat st;
-	return fstat(home_fd, &st) < 0 || st.st_nlink > 2 + 1; /* "." and "..", as directories have */
+	return fstat(home_fd, &st) < 0 || st.st_nlink > own_links + leaf_links;
 }
 
 static bool is_leaf(const char *path)

@@ -140,7 +140,7 @@ static void take(struct iso_stream *stream, size_t size)
 	}
 }
 
-/* Read into the buffer; the bytes read, 0 at the end of the stream, or -1 when there are none now. */
+/* Read into the buffer: how much, 0 at the end of the stream, or -1 when there is nothing now. */
 static ssize_t read_some(struct iso_stream *stream)
 {
 	size_t room = stream->last_call && stream->left < BUFFER_SIZE ? stream->left : BUFFER_SIZE;

@@ -2,7 +2,7 @@
  * Stations of one process that come and go. Exits with 0 when all runs ended well.
  *
  * host_stations 120      three, each with a run, freed in the order of the digits
- * host_stations threads  in several threads at once, each of which makes one, runs on it and frees it
+ * host_stations threads  in several threads at once: made, run on, freed
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -64,7 +64,7 @@ static int open_ends(struct cli_run *run, struct ends *ends, struct iso_error *e
 	ends->sink.to_stdout = run->json;
 	if (run->audit == NULL && run->receipt == NULL)
 		return 0;
-	/* What is refused before its workspace was looked up has one all the same, or none exists. */
+	/* What is refused before its workspace was looked up may have one all the same. */
 	const char *workspace = run->request.workspace != NULL ? run->request.workspace : ".";
 	if (run->workspace.path == NULL)
 		(void)iso_named_path_open(workspace, "the workspace", &run->workspace, NULL);

@@ -30,8 +30,9 @@ struct iso_policy_request {
 
 /*
  * Fill the sandbox side of a request with what the policy says: workspace, limits, mounts,
- * environment, protections, filter, capabilities (POL-7). Errors: ISO_ERR_INVALID (a capability's name);
- * ISO_ERR_NOMEM.
+ * environment, protections, filter, capabilities (POL-7).
+ *
+ * Errors: ISO_ERR_INVALID (a capability's name); ISO_ERR_NOMEM.
  */
 int iso_policy_fill_request(const struct iso_loaded_policy *loaded, bool workspace_write,
 			    struct iso_policy_request *ret_storage, struct iso_request *request,

@@ -180,9 +180,9 @@ struct iso_request {
 			* numbers, which the payload then receives; SIGWINCH does not cancel but
 			* takes the size of the terminal at `stdin_fd` over; what one run has read
 			* no other sees; -1: none */
-	/* Called in the thread of iso_engine_run, iso_run_step or iso_run_free, for those who show
-	 * that something goes on: about once a second with a `progress`, and with NULL before output
-	 * is passed through and when the run has ended. NULL: no need. */
+	/* For those who show that something goes on: called in the thread of iso_engine_run,
+	 * iso_run_step or iso_run_free, about once a second with a `progress`, and with NULL before
+	 * output is passed through and when the run has ended. NULL: no need. */
 	void (*on_progress)(void *data, const struct iso_progress *progress);
 	void *progress_data;
 	uint64_t capabilities;	     /* bit N: Linux capability N, in the payload's own user

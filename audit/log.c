@@ -21,9 +21,19 @@
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
+#include "runner/base/file/fresh_file.h"
+#include "runner/base/file/write_guard.h"
 #include "runner/base/text/strv.h"
 
 #define OPEN_FLAGS (O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+/* Rotation gives the name to another file, which would leave the link's target behind. */
+static int refuse_link(const char *path, struct iso_error *err)
+{
+	iso_error_set(err, ISO_ERR_INVALID, 0, "open the audit log \"%s\": it is a symbolic link",
+		      path);
+	return iso_error_hint(err, "name the file that it leads to");
+}
 
 static int open_file(struct iso_audit_log *log, struct iso_error *err)
 {
@@ -32,6 +42,8 @@ static int open_file(struct iso_audit_log *log, struct iso_error *err)
 	if (log->fd < 0 || fstat(log->fd, &st) < 0) {
 		int saved = errno;
 		log->fd = iso_fd_close(log->fd);
+		if (saved == ELOOP)
+			return refuse_link(log->path, err);
 		return iso_error_set(err, ISO_ERR_SYSTEM, saved, "open the audit log \"%s\"",
 				     log->path);
 	}
@@ -141,7 +153,15 @@ static void unlock(const struct iso_audit_log *log)
 	(void)flock(log->fd, LOCK_UN); /* closing would do it, too */
 }
 
-/* Read the head from the last whole line; what stands behind that is cut off. */
+static int refuse_file(const struct iso_audit_log *log, struct iso_error *err)
+{
+	iso_error_set(err, ISO_ERR_INVALID, 0,
+		      "append to the audit log \"%s\": its last line is no record", log->path);
+	return iso_error_hint(err, "name a file that isorun has begun, or none that exists");
+}
+
+/* Read the head from the last whole line; what stands behind that is cut off, if it is the beginning
+ * of a line of ours. */
 static int read_head(struct iso_audit_log *log, off_t size, off_t *ret_end, struct iso_error *err)
 {
 	size_t wanted =
@@ -155,6 +175,8 @@ static int read_head(struct iso_audit_log *log, off_t size, off_t *ret_end, stru
 	while (end > 0 && tail[end - 1] != '\n')
 		end--;
 	*ret_end = size - (off_t)(wanted - end);
+	if (!iso_audit_line_is_torn(tail + end, wanted - end))
+		return refuse_file(log, err);
 	if (end == 0 && wanted == (size_t)size) { /* not one whole line */
 		iso_audit_head_init(&log->head);
 		return 0;
@@ -166,9 +188,7 @@ static int read_head(struct iso_audit_log *log, off_t size, off_t *ret_end, stru
 	if (end == 0 || (begin == 0 && wanted != (size_t)size) ||
 	    iso_audit_line_check(tail + begin, end - 1 - begin, NULL, false, &log->head, &reason) <
 		    0)
-		return iso_error_set(err, ISO_ERR_INVALID, 0,
-				     "append to the audit log \"%s\": its last line is no record",
-				     log->path);
+		return refuse_file(log, err);
 	return 0;
 }
 
@@ -192,7 +212,9 @@ static int find_head(struct iso_audit_log *log, off_t *ret_end, uint64_t *ret_to
 static int write_at(const struct iso_audit_log *log, const char *line, size_t size, off_t end,
 		    struct iso_error *err)
 {
+	struct iso_write_guard guard;
 	size_t done = 0;
+	iso_write_guard_begin(&guard);
 	while (done < size) {
 		ssize_t count = pwrite(log->fd, line + done, size - done, end + (off_t)done);
 		if (count < 0 && errno == EINTR)
@@ -201,6 +223,7 @@ static int write_at(const struct iso_audit_log *log, const char *line, size_t si
 			break;
 		done += (size_t)count;
 	}
+	iso_write_guard_end(&guard, done < size ? errno : 0);
 	if (done == size)
 		return 0;
 	int os_errno = errno;
@@ -325,14 +348,19 @@ int iso_audit_log_append(struct iso_audit_log *log, const struct iso_audit_event
 
 static int reserve(struct iso_audit_log *log, struct iso_error *err)
 {
+	struct iso_write_guard guard;
 	struct stat st;
 	if (lock(log, err) < 0)
 		return -1;
-	int status = 0;
-	if (fstat(log->fd, &st) < 0 || (fallocate(log->fd, FALLOC_FL_KEEP_SIZE, st.st_size,
-						  (off_t)(2 * ISO_AUDIT_LINE_MAX)) < 0 &&
-					errno != EOPNOTSUPP))
-		status = fail(log, errno, "reserve room in", err);
+	int status = fstat(log->fd, &st) < 0 ? fail(log, errno, "look at", err) : 0;
+	iso_write_guard_begin(&guard);
+	int failed = status == 0 && fallocate(log->fd, FALLOC_FL_KEEP_SIZE, st.st_size,
+					      (off_t)(2 * ISO_AUDIT_LINE_MAX)) < 0
+			     ? errno
+			     : 0;
+	iso_write_guard_end(&guard, failed);
+	if (failed != 0 && failed != EOPNOTSUPP)
+		status = fail(log, failed, "reserve room in", err);
 	unlock(log);
 	return status;
 }
@@ -345,6 +373,21 @@ int iso_audit_log_reserve(struct iso_audit_log *log, struct iso_error *err)
 	return status;
 }
 
+static const char *name_in(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash != NULL ? slash + 1 : path;
+}
+
+static int open_directory(const char *path)
+{
+	ISO_AUTO_FREE char *directory = strndup(path, (size_t)(name_in(path) - path));
+	if (directory == NULL)
+		return -1;
+	return iso_fd_above_stdio(
+		open(*directory != '\0' ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
 static int rotate_locked(struct iso_audit_log *log, struct iso_error *err)
 {
 	off_t end;
@@ -352,8 +395,7 @@ static int rotate_locked(struct iso_audit_log *log, struct iso_error *err)
 	if (find_head(log, &end, &torn, err) < 0)
 		return -1;
 	ISO_AUTO_FREE char *old = iso_strf("%s.%" PRIu64, log->path, log->head.seq);
-	ISO_AUTO_FREE char *fresh = iso_strf("%s.new", log->path);
-	if (old == NULL || fresh == NULL)
+	if (old == NULL)
 		return iso_error_nomem(err);
 	const struct iso_audit_event event = {
 		.tool = "audit.rotate",
@@ -368,16 +410,14 @@ static int rotate_locked(struct iso_audit_log *log, struct iso_error *err)
 	if (iso_audit_line_print(&event, log->has_key ? &log->key : NULL, &head, &line, &size,
 				 err) < 0)
 		return -1;
-	ISO_AUTO_CLOSE int fd =
-		open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	ISO_AUTO_CLOSE int dir_fd = open_directory(log->path);
+	ISO_CLEANUP(iso_fresh_file_done) struct iso_fresh_file file = {.fd = -1};
 	/* The old file goes to disk first: the new one is chained to its last line. */
-	if (fd < 0 || iso_fd_write_all(fd, line, size) < 0 || fsync(fd) < 0 ||
+	if (dir_fd < 0 || iso_fresh_file_open(dir_fd, 0600, ".isorun-audit-", &file) < 0 ||
+	    iso_fd_write_all(file.fd, line, size) < 0 || fsync(file.fd) < 0 ||
 	    (torn > 0 && ftruncate(log->fd, end) < 0) || fsync(log->fd) < 0 ||
-	    link(log->path, old) < 0 || rename(fresh, log->path) < 0) {
-		int saved = errno;
-		(void)unlink(fresh); /* the first error is the one to tell */
-		return fail(log, saved, "rotate", err);
-	}
+	    link(log->path, old) < 0 || iso_fresh_file_replace(&file, name_in(log->path)) < 0)
+		return fail(log, errno, "rotate", err);
 	return 0;
 }
 

@@ -110,6 +110,14 @@ int iso_audit_line_print(const struct iso_audit_event *event, const struct iso_a
 	return 0;
 }
 
+bool iso_audit_line_is_torn(const char *text, size_t size)
+{
+	const size_t before = strlen(BEFORE_RECORD);
+	while (size > 0 && text[size - 1] == '\0')
+		size--;
+	return memcmp(text, BEFORE_RECORD, size < before ? size : before) == 0;
+}
+
 /* The parts of a line, or false: it is not of this form. */
 struct parts {
 	const char *record, *hash, *signature; /* signature: NULL where there is none */

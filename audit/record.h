@@ -52,6 +52,10 @@ int iso_audit_line_print(const struct iso_audit_event *event, const struct iso_a
 			 struct iso_audit_head *head, char **ret_line, size_t *ret_size,
 			 struct iso_error *err);
 
+/* Whether the text behind the last whole line can be what a crash left of a line: its beginning,
+ * zeros where a file system had made room only, or nothing. */
+bool iso_audit_line_is_torn(const char *text, size_t size);
+
 /*
  * Check that `line` (without its newline) follows `head`, which becomes that of the line.
  *

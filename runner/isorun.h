@@ -25,8 +25,8 @@
  *
  * Conventions: functions return 0, or -1 with `err` filled; outputs are named `ret_…`, come last
  * but for `err`, and are untouched on failure. The library has no global state, installs no signal
- * handlers, registers nothing at exit and changes neither working directory nor umask. Where
- * it writes to a pipe whose reader may be gone, it blocks SIGPIPE in the calling thread meanwhile.
+ * handlers, registers nothing at exit and changes neither working directory nor umask. While it
+ * writes, it blocks SIGPIPE and SIGXFSZ in the calling thread.
  *
  * Structures that may get more members start with their size, which the macro that initialises them
  * fills in from the header that the program was compiled with: a library that is newer leaves alone

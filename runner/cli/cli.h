@@ -25,7 +25,9 @@ struct cli_run {
 	const char *policy, *audit, *audit_key; /* file names, or NULL; borrowed from argv */
 	const char *rootfs, *seccomp, *network; /* as given, or NULL */
 	bool json, quiet, diff, no_diff, tty;
-	int stdin_fd;			 /* owned when above 2 */
+	int receipt_fd;			 /* the caller's, of "fd:N"; or -1 */
+	const char *stdin_file;		 /* or NULL; borrowed from argv */
+	int stdin_fd;			 /* owned; of that file, or -1 */
 	struct iso_named_path workspace; /* owned; opened once, for all that is compared with it */
 };
 
@@ -41,6 +43,10 @@ int cli_run_parse(const struct cli_command *command, struct cli_run *run, char *
 		  char ***ret_rest, struct iso_error *err);
 void cli_run_init(struct cli_run *run);
 void cli_run_done(struct cli_run *run);
+
+/* Open the file of --stdin, where there is one, once run->workspace is open. Errors:
+ * ISO_ERR_INVALID, ISO_ERR_DENIED. */
+int cli_run_open_stdin(struct cli_run *run, struct iso_error *err);
 
 /* The commands: arguments follow the command's name. */
 int cli_run(const struct cli_command *command, char **argv);

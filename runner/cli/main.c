@@ -35,7 +35,9 @@ int main(int argc, char **argv)
 	static char help[] = "help";
 	open_standard_streams();
 	raise_descriptor_limit();
-	signal(SIGPIPE, SIG_IGN); /* a reader that leaves is an error value, not our end */
+	/* A reader that leaves and a file that may not grow are errors, not our end. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	if (argc < 2) {
 		(void)cli_help(NULL, argv + argc);
 		return CLI_EXIT_FAILED;

@@ -44,7 +44,7 @@ int cli_policy_apply(struct cli_run *run, struct cli_policy *ret_policy, struct 
 	*ret_policy = (struct cli_policy){.loaded = {.workspace = {.root_fd = -1}}};
 	if (run->policy != NULL && iso_policy_load(run->policy, &ret_policy->loaded, err) < 0)
 		return -1;
-	if (open_workspace(run, &ret_policy->loaded, err) < 0)
+	if (open_workspace(run, &ret_policy->loaded, err) < 0 || cli_run_open_stdin(run, err) < 0)
 		return -1;
 	return run->policy != NULL ? narrow(run, ret_policy, err) : 0;
 }

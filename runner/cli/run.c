@@ -68,7 +68,7 @@ static int open_ends(struct cli_run *run, struct ends *ends, struct iso_error *e
 	const char *workspace = run->request.workspace != NULL ? run->request.workspace : ".";
 	if (run->workspace.path == NULL)
 		(void)iso_named_path_open(workspace, "the workspace", &run->workspace, NULL);
-	if (cli_sink_open(run->receipt, &run->workspace, &ends->sink, err) < 0)
+	if (cli_sink_open(run->receipt, run->receipt_fd, &run->workspace, &ends->sink, err) < 0)
 		return -1;
 	ends->sink.to_stdout = run->json;
 	const struct iso_ledger_options options = {

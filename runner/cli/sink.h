@@ -6,20 +6,27 @@
 #include "runner/workspace/named_path.h"
 
 struct cli_sink {
-	int dir_fd;	  /* owned; directory of the file, or -1 */
-	const char *name; /* borrowed; in that directory */
-	int fd;		  /* borrowed; for fd:N, else -1 */
+	int dir_fd; /* owned; directory of the file, or -1 */
+	char *name; /* owned; in that directory */
+	int fd;	    /* what is written into: the caller's, or ours; or -1 */
+	bool owns_fd;
 	bool to_stdout;
 };
 
+/* Find the descriptor that `receipt` names, if it is "fd:N", before any of our own is open. Errors:
+ * ISO_ERR_INVALID. */
+int cli_sink_find_fd(const char *receipt, int *ret_fd, struct iso_error *err);
+
 /*
- * Open what `receipt` ("FILE" or "fd:N"; borrowed; NULL: nowhere) names.
+ * Open what `receipt` names (NULL: nowhere); `fd` is what cli_sink_find_fd has found, or -1.
  *
- * workspace  links that a payload may have left in there are not followed out of it
+ * Nothing and a regular file are replaced, whole and at once, where a link leads to; a device, a
+ * terminal, a pipe and a FIFO that somebody reads are written into. In the workspace, where a
+ * payload may have put them, links and all that is no regular file are no places for a receipt.
  *
  * Errors: ISO_ERR_INVALID, ISO_ERR_DENIED, ISO_ERR_NOMEM.
  */
-int cli_sink_open(const char *receipt, const struct iso_named_path *workspace,
+int cli_sink_open(const char *receipt, int fd, const struct iso_named_path *workspace,
 		  struct cli_sink *ret_sink, struct iso_error *err);
 
 /* Write the receipt to all of it. Errors: ISO_ERR_SYSTEM, the last one. */

@@ -57,6 +57,15 @@ int iso_launch(struct iso_prepared *prepared, const struct iso_cgroup *cgroup,
 	return 0;
 }
 
+static int explain_filling(int os_errno, struct iso_error *err)
+{
+	iso_error_set(err, ISO_ERR_SYSTEM, os_errno, "fill the init's memfd");
+	return os_errno == EFBIG
+		       ? iso_error_hint(err,
+					"raise the limit of this process's file size: ulimit -f")
+		       : -1;
+}
+
 static int open_init(struct iso_error *err)
 {
 	/* cppcheck-suppress comparePointers ; two labels of one section */
@@ -74,7 +83,7 @@ static int open_init(struct iso_error *err)
 	}
 	if (iso_fd_write_all(fd, iso_init_image_start, size) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "fill the init's memfd");
+		return explain_filling(errno, err);
 	/* A writable descriptor would make every exec fail with ETXTBSY. */
 	int read_only = iso_reopen(fd, O_RDONLY);
 	if (read_only < 0)

@@ -8,13 +8,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "runner/base/file/fd.h"
 #include "runner/base/file/reopen.h"
+#include "runner/base/file/write_guard.h"
 
 int iso_outlet_init(struct iso_outlet *ret_outlet, int fd)
 {
@@ -51,27 +51,6 @@ static ssize_t write_cautiously(int fd, const void *data, size_t size)
 	return write(fd, data, size < PIPE_BUF ? size : PIPE_BUF);
 }
 
-/* Block SIGPIPE in this thread; afterwards take back one that we caused. */
-static void block_sigpipe(sigset_t *ret_saved, bool *ret_was_pending)
-{
-	sigset_t pipe_only, pending;
-	sigemptyset(&pipe_only);
-	sigaddset(&pipe_only, SIGPIPE);
-	sigpending(&pending);
-	*ret_was_pending = sigismember(&pending, SIGPIPE) == 1;
-	pthread_sigmask(SIG_BLOCK, &pipe_only, ret_saved);
-}
-
-static void restore_sigpipe(const sigset_t *saved, bool take_back)
-{
-	sigset_t pipe_only;
-	sigemptyset(&pipe_only);
-	sigaddset(&pipe_only, SIGPIPE);
-	if (take_back)
-		(void)sigtimedwait(&pipe_only, NULL, &(struct timespec){0});
-	pthread_sigmask(SIG_SETMASK, saved, NULL);
-}
-
 static ssize_t write_once(struct iso_outlet *outlet, const void *data, size_t size)
 {
 	ssize_t count;
@@ -93,15 +72,12 @@ static ssize_t write_once(struct iso_outlet *outlet, const void *data, size_t si
 
 ssize_t iso_outlet_write(struct iso_outlet *outlet, const void *data, size_t size)
 {
-	sigset_t saved;
-	bool was_pending;
+	struct iso_write_guard guard;
 	if (outlet->kind == ISO_OUTLET_SOCKET)
 		return write_once(outlet, data, size);
-	block_sigpipe(&saved, &was_pending);
+	iso_write_guard_begin(&guard);
 	ssize_t count = write_once(outlet, data, size);
-	int os_errno = errno;
-	restore_sigpipe(&saved, count < 0 && os_errno == EPIPE && !was_pending);
-	errno = os_errno;
+	iso_write_guard_end(&guard, count < 0 ? errno : 0);
 	return count;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runner/base/cleanup.h"
+#include "runner/base/file/write_guard.h"
 
 int iso_fd_close(int fd)
 {
@@ -61,18 +62,19 @@ ssize_t iso_fd_read_now(int fd, void *data, size_t size)
 
 int iso_fd_write_all(int fd, const void *data, size_t size)
 {
+	struct iso_write_guard guard;
 	const char *cursor = data;
-	while (size > 0) {
-		ssize_t count = write(fd, cursor, size);
-		if (count < 0) {
-			if (errno == EINTR)
-				continue;
-			return -1;
+	ssize_t count = 0;
+	iso_write_guard_begin(&guard);
+	while (size > 0 && (count >= 0 || errno == EINTR)) {
+		count = write(fd, cursor, size);
+		if (count > 0) {
+			cursor += count;
+			size -= (size_t)count;
 		}
-		cursor += count;
-		size -= (size_t)count;
 	}
-	return 0;
+	iso_write_guard_end(&guard, size > 0 ? errno : 0);
+	return size > 0 ? -1 : 0;
 }
 
 ssize_t iso_fd_read_small(int dir_fd, const char *path, char *buffer, size_t size)

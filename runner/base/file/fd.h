@@ -19,7 +19,7 @@ int iso_fd_above_stdio(int fd);
  * read(2), -1 with EAGAIN when there is nothing. */
 ssize_t iso_fd_read_now(int fd, void *data, size_t size);
 
-/* Write all of `data`; 0, or -1 with errno. */
+/* Write all of `data`; 0, or -1 with errno: EPIPE and EFBIG come without their signals. */
 int iso_fd_write_all(int fd, const void *data, size_t size);
 
 /*

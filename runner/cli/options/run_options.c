@@ -1,8 +1,6 @@
 /* The options of `run` and `plan`, and what follows from several of them together. */
 #include "runner/cli/options/run_options.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
+#include "runner/cli/sink.h"
 #include "sandbox/filter/capabilities.h"
 
 static int apply_env(void *target, const char *value, struct iso_error *err)
@@ -49,18 +48,10 @@ static int apply_root(void *target, const char *value, struct iso_error *err)
 static int apply_stdin(void *target, const char *value, struct iso_error *err)
 {
 	struct cli_run *run = target;
-	if (run->stdin_fd > STDERR_FILENO)
-		run->stdin_fd = iso_fd_close(run->stdin_fd);
-	if (strcmp(value, "null") == 0) {
-		run->stdin_fd = -1;
-	} else if (strcmp(value, "inherit") == 0) {
-		run->stdin_fd = STDIN_FILENO;
-	} else {
-		run->stdin_fd = open(value, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		if (run->stdin_fd < 0)
-			return iso_error_set(err, ISO_ERR_INVALID, errno, "open \"%s\" for --stdin",
-					     value);
-	}
+	bool is_word = strcmp(value, "null") == 0 || strcmp(value, "inherit") == 0;
+	(void)err;
+	run->stdin_file = is_word ? NULL : value; /* opened once the workspace is known */
+	run->request.stdin_fd = strcmp(value, "inherit") == 0 ? STDIN_FILENO : -1;
 	return 0;
 }
 
@@ -199,7 +190,12 @@ int cli_run_parse(const struct cli_command *command, struct cli_run *run, char *
 		  char ***ret_rest, struct iso_error *err)
 {
 	struct iso_request *request = &run->request;
+	struct iso_error fd_err = {0};
 	int status = cli_options_read(command, run, argv, ret_rest, err);
+	/* Now, while no descriptor is open that is our own. */
+	if (cli_sink_find_fd(run->receipt, &run->receipt_fd, status == 0 ? err : &fd_err) < 0 &&
+	    status == 0)
+		status = -1;
 	if (status != 0)
 		return status;
 	if (check(run, err) < 0 || (run->tty && add_term(run, err) < 0))
@@ -211,7 +207,6 @@ int cli_run_parse(const struct cli_command *command, struct cli_run *run, char *
 	request->capture = run->json || run->receipt != NULL || run->audit != NULL;
 	request->diff = run->diff || (request->capture && !run->no_diff);
 	request->tty = run->tty;
-	request->stdin_fd = run->stdin_fd;
 	request->env = (const char *const *)run->env.items;
 	request->argv = (const char *const *)*ret_rest;
 	return 0;
@@ -219,14 +214,13 @@ int cli_run_parse(const struct cli_command *command, struct cli_run *run, char *
 
 void cli_run_init(struct cli_run *run)
 {
-	*run = (struct cli_run){.stdin_fd = -1, .workspace = {.fd = -1}};
+	*run = (struct cli_run){.stdin_fd = -1, .receipt_fd = -1, .workspace = {.fd = -1}};
 	iso_request_init(&run->request);
 }
 
 void cli_run_done(struct cli_run *run)
 {
-	if (run->stdin_fd > STDERR_FILENO)
-		iso_fd_close(run->stdin_fd);
+	iso_fd_close(run->stdin_fd);
 	iso_named_path_done(&run->workspace);
 	free(run->mounts);
 	iso_strv_done(&run->env);

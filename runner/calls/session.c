@@ -18,6 +18,8 @@
 #include "runner/engine/run.h"
 #include "runner/workspace/named_path.h"
 
+#define EXIT_NOT_RECORDED 125
+
 void iso_session_options_init_sized(struct iso_session_options *ret_options, size_t struct_size)
 {
 	const struct iso_session_options options = {.struct_size = struct_size, .cancel_fd = -1};
@@ -231,8 +233,12 @@ static int begin(iso_session *session, const struct iso_tool_call *given, struct
 static int finish(iso_session *session, const struct iso_ledger_entry *entry, iso_result *result,
 		  struct iso_answer *ret_answer, struct iso_error *err)
 {
-	ret_answer->exit_code = result->outcome.exit_code;
-	return iso_ledger_finish(&session->ledger, entry, result, &ret_answer->receipt, err);
+	if (iso_ledger_finish(&session->ledger, entry, result, &ret_answer->receipt, err) < 0)
+		return -1;
+	/* What is not recorded must not look like success. */
+	bool lost = session->ledger.has_log && !result->audit_recorded;
+	ret_answer->exit_code = lost ? EXIT_NOT_RECORDED : result->outcome.exit_code;
+	return 0;
 }
 
 /* A call that failed, whatever it had come to. */

@@ -42,9 +42,10 @@ int cli_run_open_stdin(struct cli_run *run, struct iso_error *err)
 	if (fstat(fd, &st) < 0 || !(is_pipe || S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))
 		return iso_error_set(err, ISO_ERR_INVALID, S_ISDIR(st.st_mode) ? EISDIR : 0,
 				     "open the standard input \"%s\"%s", path,
-				     S_ISDIR(st.st_mode) ? ""
-							 : ": a file, a terminal or a pipe is "
-							   "needed; of a FIFO: --stdin inherit <FIFO");
+				     S_ISDIR(st.st_mode)
+					     ? ""
+					     : ": a file, a terminal or a pipe is "
+					       "needed; of a FIFO: --stdin inherit <FIFO");
 	run->stdin_fd = iso_reopen(fd, O_RDONLY | O_NOCTTY);
 	if (run->stdin_fd < 0)
 		return iso_error_set(err, ISO_ERR_INVALID, errno, "open the standard input \"%s\"",

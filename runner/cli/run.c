@@ -80,7 +80,7 @@ static int open_ends(struct cli_run *run, struct ends *ends, struct iso_error *e
 }
 
 /* Record, then deliver: the receipt says whether it was recorded. 0, or -1 after a message. */
-static int finish(const struct cli_run *run, struct ends *ends, iso_result *result)
+static int finish(struct ends *ends, iso_result *result)
 {
 	struct iso_error err = {0};
 	ISO_AUTO_FREE char *receipt = NULL;
@@ -91,9 +91,7 @@ static int finish(const struct cli_run *run, struct ends *ends, iso_result *resu
 	};
 	int status = iso_ledger_finish(&ends->ledger, &entry, result, &receipt, &err);
 	if (status == 0 && ends->ledger.has_log && !result->audit_recorded) {
-		iso_error_set(&err, ISO_ERR_SYSTEM, 0, "record the request in \"%s\": it failed",
-			      run->audit);
-		cli_print_error(&err);
+		cli_print_error(&result->audit_error);
 		(void)cli_sink_write(&ends->sink, receipt, NULL); /* the first error is told */
 		return -1;
 	}
@@ -171,7 +169,7 @@ static int run_request(struct cli_run *run, struct ends *ends)
 	if (run->diff)
 		report_diff(result);
 	int code = iso_result_exit_code(result);
-	if (finish(run, ends, result) < 0)
+	if (finish(ends, result) < 0)
 		code = CLI_EXIT_FAILED;
 	iso_result_free(result);
 	return code;
@@ -184,7 +182,7 @@ static int refuse_request(struct cli_run *run, struct ends *ends, const struct i
 	struct iso_error err = {0};
 	cli_print_error(reason);
 	if (iso_result_new_refused(reason, &result, &err) == 0)
-		(void)finish(run, ends, result); /* it prints its own message */
+		(void)finish(ends, result); /* it prints its own message */
 	iso_result_free(result);
 	return CLI_EXIT_FAILED;
 }

@@ -93,6 +93,8 @@ static void add_audit(struct iso_json *json, cJSON *root, const struct iso_resul
 		iso_json_add_u64(json, audit, "seq", result->audit_seq);
 		iso_json_add_text(json, audit, "hash", result->audit_hash);
 	}
+	if (result->audit_error.code != ISO_OK)
+		iso_json_add_text(json, audit, "error", result->audit_error.message);
 	if (result->authority_told)
 		iso_json_add_bool(json, audit, "authority", result->authority_recorded);
 }

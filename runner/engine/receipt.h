@@ -32,6 +32,7 @@ struct iso_result {
 	struct iso_captured output;
 	char policy_sha256[ISO_SHA256_HEX_SIZE]; /* "" without a policy */
 	bool audit_wanted, audit_recorded;	 /* in our log */
+	struct iso_error audit_error;		 /* why not; code ISO_OK when it is */
 	bool authority_told, authority_recorded; /* host.bash: at the authority */
 	uint64_t audit_seq;
 	char audit_hash[ISO_SHA256_HEX_SIZE];

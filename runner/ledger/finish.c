@@ -8,7 +8,6 @@
 static void record(struct iso_audit_log *log, iso_result *result)
 {
 	const struct iso_outcome *outcome = &result->outcome;
-	struct iso_error reason = {0};
 	struct iso_audit_head head;
 	const struct iso_audit_event event = {
 		.id = result->id,
@@ -25,12 +24,11 @@ static void record(struct iso_audit_log *log, iso_result *result)
 		.unix_ms = result->started_unix_ms,
 	};
 	result->audit_wanted = true;
-	result->audit_recorded = iso_audit_log_append(log, &event, &head, &reason) == 0;
+	result->audit_recorded =
+		iso_audit_log_append(log, &event, &head, &result->audit_error) == 0;
 	if (result->audit_recorded) {
 		result->audit_seq = head.seq;
 		memcpy(result->audit_hash, head.hash, sizeof(head.hash));
-	} else if (outcome->error.hint[0] == '\0') {
-		iso_error_hint(&result->outcome.error, "%s", reason.message);
 	}
 }
 

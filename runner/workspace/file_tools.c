@@ -177,7 +177,7 @@ static void remove_leftovers(int dir_fd)
 		return;
 	}
 	while ((entry = readdir(dir)) != NULL) {
-		if (strncmp(entry->d_name, TEMPORARY, strlen(TEMPORARY)) == 0)
+		if (iso_fresh_file_is_leftover(dir_fd, entry->d_name, TEMPORARY))
 			(void)unlinkat(dir_fd, entry->d_name, 0); /* tidying only */
 	}
 	(void)closedir(dir);
@@ -298,26 +298,42 @@ static int resolve_target(const struct iso_workspace *workspace, const char *pat
 	return -1;
 }
 
+/* Compare and swap in the directory `parent`, under its lock. */
+static int write_in(const struct iso_workspace *workspace, const struct iso_place *parent,
+		    const struct written *what, const char *expected, struct iso_error *err)
+{
+	ISO_AUTO_CLOSE int dir_fd = -1;
+	struct target target;
+	if (lock_directory(parent, &dir_fd, err) < 0)
+		return -1;
+	remove_leftovers(dir_fd);
+	struct written written = *what;
+	written.dir_fd = dir_fd;
+	if (compare(dir_fd, what->name, what->path, expected, &target, err) < 0)
+		return -1;
+	return swap(workspace, &written, &target, err);
+}
+
 int iso_tool_write(const struct iso_workspace *workspace, const char *path, const char *text,
 		   const char *expected, struct iso_text *ret_text, struct iso_error *err)
 {
 	ISO_CLEANUP(iso_place_done) struct iso_place target_place = {.fd = -1};
 	ISO_CLEANUP(iso_place_done) struct iso_place parent = {.fd = -1};
-	ISO_AUTO_CLOSE int dir_fd = -1;
-	const char *name;
-	struct target target;
 	if (resolve_target(workspace, path, &target_place, err) < 0)
 		return -1;
 	if (target_place.fd >= 0 && !S_ISREG(target_place.st.st_mode))
 		return refuse_kind(path, err);
 	if (target_place.fd < 0 && expected != NULL)
 		return iso_error_set(err, ISO_ERR_INVALID, 0, "Expected an existing file");
-	if (iso_workspace_find_parent(workspace, target_place.path, &parent, &name, err) < 0 ||
-	    lock_directory(&parent, &dir_fd, err) < 0)
+	const char *name;
+	size_t made_length;
+	if (iso_workspace_find_parent(workspace, target_place.path, &parent, &name, &made_length,
+				      err) < 0)
 		return -1;
-	remove_leftovers(dir_fd);
-	if (compare(dir_fd, name, path, expected, &target, err) < 0 ||
-	    swap(workspace, &(struct written){dir_fd, name, path, text}, &target, err) < 0)
+	const struct written written = {.name = name, .path = path, .text = text};
+	if (write_in(workspace, &parent, &written, expected, err) < 0) {
+		iso_workspace_remove_made(workspace, target_place.path, made_length);
 		return -1;
+	}
 	return print_written(path, text, ret_text, err);
 }

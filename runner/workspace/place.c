@@ -97,66 +97,120 @@ int iso_place_open(const struct iso_place *place, int flags)
 	return iso_reopen(place->fd, flags | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Make the directory `name` in `parent` and give it to the workspace's owner. */
-static int make_directory(const struct iso_workspace *workspace, const struct iso_place *parent,
-			  const char *name, struct iso_error *err)
+/* Give the directory `name`, which was just made with mode 0700, to the workspace's owner. By
+ * descriptor, and only what can be that directory: by name it may be another one by now. */
+static int give_away(const struct iso_workspace *workspace, const struct iso_place *parent,
+		     const char *name)
 {
-	struct stat root;
-	if (mkdirat(parent->fd, name, 0755) < 0) {
-		if (errno == EEXIST)
-			return 0; /* whoever made it: it is opened and judged next */
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "create the directory \"%s\"",
-				     name);
+	struct stat root, made;
+	ISO_AUTO_CLOSE int fd = iso_fd_above_stdio(
+		openat(parent->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+	if (fd < 0 || fstat(fd, &made) < 0 || fstat(workspace->root_fd, &root) < 0)
+		return -1;
+	if (made.st_uid != geteuid() || (made.st_mode & 07777 & ~(mode_t)S_ISGID) != 0700) {
+		errno = ESTALE;
+		return -1;
 	}
-	if (geteuid() == 0 && fstat(workspace->root_fd, &root) == 0 &&
-	    fchownat(parent->fd, name, root.st_uid, root.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+	if (geteuid() == 0 && fchown(fd, root.st_uid, root.st_gid) < 0)
+		return -1;
+	return fchmod(fd, 0755 | (made.st_mode & S_ISGID));
+}
+
+/* Make the directory `name` in `parent`. `ret_made`: it was not there. */
+static int make_directory(const struct iso_workspace *workspace, const struct iso_place *parent,
+			  const char *name, bool *ret_made, struct iso_error *err)
+{
+	*ret_made = mkdirat(parent->fd, name, 0700) == 0;
+	if (!*ret_made)
+		return errno == EEXIST ? 0 /* whoever made it: it is opened and judged next */
+				       : iso_error_set(err, ISO_ERR_SYSTEM, errno,
+						       "create the directory \"%s\"", name);
+	if (give_away(workspace, parent, name) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "give away the directory \"%s\"",
 				     name);
 	return 0;
 }
 
+/* Find the directory `prefix` in `parent`, which was found already, or make it there. */
+static int find_or_make(const struct iso_workspace *workspace, const struct iso_place *parent,
+			const char *prefix, struct iso_place *ret_place, bool *ret_made,
+			struct iso_error *err)
+{
+	struct iso_error missing = {0};
+	const char *last = strrchr(prefix, '/');
+	*ret_made = false;
+	if (iso_workspace_find(workspace, prefix, ret_place, &missing) == 0)
+		return 0;
+	if (missing.os_errno != ENOENT) {
+		*err = missing;
+		return -1;
+	}
+	if (make_directory(workspace, parent, last != NULL ? last + 1 : prefix, ret_made, err) < 0)
+		return -1;
+	return iso_workspace_find(workspace, prefix, ret_place, err);
+}
+
+void iso_workspace_remove_made(const struct iso_workspace *workspace, const char *path,
+			       size_t made_length)
+{
+	int saved_errno = errno;
+	ISO_AUTO_FREE char *prefix = strdup(path);
+	char *slash = prefix != NULL && made_length > 0 ? strrchr(prefix, '/') : NULL;
+	/* From the innermost, which is what stands before the last component, outwards. */
+	while (slash != NULL && (size_t)(slash - prefix) >= made_length) {
+		ISO_CLEANUP(iso_place_done) struct iso_place parent = {.fd = -1};
+		*slash = '\0';
+		slash = strrchr(prefix, '/');
+		const char *name = slash != NULL ? slash + 1 : prefix;
+		ISO_AUTO_FREE char *above = strndup(prefix, (size_t)(name - prefix));
+		if (above == NULL || *name == '\0' ||
+		    iso_workspace_find(workspace, *above != '\0' ? above : ".", &parent, NULL) <
+			    0 ||
+		    unlinkat(parent.fd, name, AT_REMOVEDIR) < 0)
+			break; /* somebody has put something there: it is theirs now */
+	}
+	errno = saved_errno;
+}
+
 int iso_workspace_find_parent(const struct iso_workspace *workspace, const char *path,
 			      struct iso_place *ret_parent, const char **ret_name,
-			      struct iso_error *err)
+			      size_t *ret_made_length, struct iso_error *err)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
+	size_t made_length = 0;
 	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return iso_error_set(err, ISO_ERR_INVALID, EISDIR, "write \"%s\"", path);
 	struct iso_place place;
 	if (iso_workspace_find(workspace, ".", &place, err) < 0)
 		return -1;
+	int status = 0;
 	/* One component more at a time, each found from the root as part of the whole path. */
 	for (const char *end = path + strspn(path, "/"); slash != NULL && end < slash;) {
+		bool made = false;
+		struct iso_place next;
 		end += strcspn(end, "/");
 		ISO_AUTO_FREE char *prefix = strndup(path, (size_t)(end - path));
-		struct iso_place next;
-		struct iso_error missing = {0};
-		if (prefix == NULL) {
-			iso_place_done(&place);
-			return iso_error_nomem(err);
-		}
-		int status = iso_workspace_find(workspace, prefix, &next, &missing);
-		if (status < 0 && missing.os_errno == ENOENT) {
-			const char *last = strrchr(prefix, '/');
-			status = make_directory(workspace, &place, last != NULL ? last + 1 : prefix,
-						&missing);
-			if (status == 0)
-				status = iso_workspace_find(workspace, prefix, &next, &missing);
-		}
+		status = prefix == NULL
+				 ? iso_error_nomem(err)
+				 : find_or_make(workspace, &place, prefix, &next, &made, err);
+		if (made && made_length == 0)
+			made_length = (size_t)(end - path);
+		if (status < 0)
+			break;
 		iso_place_done(&place);
-		if (status < 0) {
-			*err = missing;
-			return -1;
-		}
 		place = next;
 		end += strspn(end, "/");
 	}
-	if (!S_ISDIR(place.st.st_mode)) {
+	if (status == 0 && !S_ISDIR(place.st.st_mode))
+		status = iso_error_set(err, ISO_ERR_SYSTEM, ENOTDIR, "write \"%s\"", path);
+	if (status < 0) {
 		iso_place_done(&place);
-		return iso_error_set(err, ISO_ERR_SYSTEM, ENOTDIR, "write \"%s\"", path);
+		iso_workspace_remove_made(workspace, path, made_length);
+		return -1;
 	}
 	*ret_parent = place;
 	*ret_name = name;
+	*ret_made_length = made_length;
 	return 0;
 }

@@ -43,10 +43,16 @@ int iso_place_open(const struct iso_place *place, int flags);
 
 /*
  * The directory in which `path` is to be, made with its parents where it is missing; `ret_name` (in
- * `path`) is the last component.
+ * `path`) is the last component. What was made goes again when that fails.
+ *
+ * ret_made_length  of the outermost directory that was made, how much of `path` names it; 0: none
  */
 int iso_workspace_find_parent(const struct iso_workspace *workspace, const char *path,
 			      struct iso_place *ret_parent, const char **ret_name,
-			      struct iso_error *err);
+			      size_t *ret_made_length, struct iso_error *err);
+
+/* Remove the directories that were made for `path`, as far as they are empty. Keeps errno. */
+void iso_workspace_remove_made(const struct iso_workspace *workspace, const char *path,
+			       size_t made_length);
 
 #endif

@@ -22,7 +22,7 @@ struct iso_fresh_file {
  * Open one in the directory `dir_fd`, which must outlive it.
  *
  * mode    as in open(2)
- * prefix  what a temporary name begins with, at most 40 bytes; static
+ * prefix  what a temporary name begins with, at most 30 bytes; static
  *
  * 0, or -1 with errno.
  */
@@ -39,6 +39,10 @@ int iso_fresh_file_open(int dir_fd, mode_t mode, const char *prefix,
  */
 int iso_fresh_file_create(struct iso_fresh_file *file, const char *name);
 int iso_fresh_file_replace(struct iso_fresh_file *file, const char *name);
+
+/* Whether `name` in `dir_fd` is what somebody who was killed has left of one with `prefix`: true only
+ * for what was made here, for it knows its own inode number. */
+bool iso_fresh_file_is_leftover(int dir_fd, const char *name, const char *prefix);
 
 /* Close it; without a name it is gone. Keeps errno; a value with `fd` -1 is fine. */
 void iso_fresh_file_done(struct iso_fresh_file *file);

@@ -176,7 +176,7 @@ static int run_request(struct cli_run *run, struct ends *ends)
 }
 
 /* A request that was refused while it was read also ends in a receipt. */
-static int refuse_request(struct cli_run *run, struct ends *ends, const struct iso_error *reason)
+static int refuse_request(struct ends *ends, const struct iso_error *reason)
 {
 	iso_result *result = NULL;
 	struct iso_error err = {0};
@@ -212,7 +212,7 @@ int cli_run(const struct cli_command *command, char **argv)
 	} else {
 		if (status == 0 && policy.loaded.policy.audit_required)
 			status = iso_ledger_require(&ends.ledger, &err);
-		code = status < 0 ? refuse_request(&run, &ends, &err) : run_request(&run, &ends);
+		code = status < 0 ? refuse_request(&ends, &err) : run_request(&run, &ends);
 	}
 	cli_sink_close(&ends.sink);
 	iso_ledger_close(&ends.ledger);

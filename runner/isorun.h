@@ -181,8 +181,8 @@ struct iso_request {
 			* takes the size of the terminal at `stdin_fd` over; what one run has read
 			* no other sees; -1: none */
 	/* For those who show that something goes on: called in the thread of iso_engine_run,
-	 * iso_run_step or iso_run_free, about once a second with a `progress`, and with NULL before
-	 * output is passed through and when the run has ended. NULL: no need. */
+	 * iso_run_step, iso_run_cancel or iso_run_free, about once a second with a `progress`, and
+	 * with NULL before output is passed through and when the run has ended. NULL: no need. */
 	void (*on_progress)(void *data, const struct iso_progress *progress);
 	void *progress_data;
 	uint64_t capabilities;	     /* bit N: Linux capability N, in the payload's own user

@@ -114,6 +114,40 @@ static void test_back_pressure_through_a_socket(void **state)
 	close(ends[1]);
 }
 
+/* More bytes than the pipe's size: splice(2) moves whole fragments of a socket into its slots. */
+static void test_the_last_call_takes_all_that_is_there(void **state)
+{
+	(void)state;
+	static char block[32768];
+	int ends[2], held = 0;
+	struct iso_stream stream;
+	open_stream(&stream, -1, 4);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	size_t moved = 0;
+	for (int round = 0; round < 200; round++) {
+		if (write(ends[0], block, sizeof(block)) < 0)
+			break;
+		ssize_t count = splice(ends[1], NULL, stream.write_fd, NULL, sizeof(block),
+				       SPLICE_F_NONBLOCK);
+		if (count <= 0)
+			break;
+		moved += (size_t)count;
+	}
+	assert_int_equal(ioctl(stream.read_fd, FIONREAD, &held), 0);
+	assert_int_equal(held, moved);
+	assert_true(held > fcntl(stream.read_fd, F_GETPIPE_SZ));
+	int writer_fd = dup(stream.write_fd); /* somebody outside */
+	iso_stream_last_call(&stream);
+	while (!iso_stream_ended(&stream))
+		iso_stream_pump(&stream);
+	assert_true(stream.retain.total_bytes == moved);
+	iso_stream_done(&stream);
+	close(writer_fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void test_a_cautious_outlet_never_blocks(void **state)
 {
 	(void)state;
@@ -219,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_a_stream_is_passed_hashed_and_kept),
 		cmocka_unit_test(test_back_pressure_through_a_pipe),
 		cmocka_unit_test(test_back_pressure_through_a_socket),
+		cmocka_unit_test(test_the_last_call_takes_all_that_is_there),
 		cmocka_unit_test(test_a_cautious_outlet_never_blocks),
 		cmocka_unit_test(test_a_reader_that_leaves_ends_the_pipe),
 		cmocka_unit_test(test_an_abandoned_outlet_leaves_the_capture),

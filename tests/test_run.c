@@ -243,6 +243,61 @@ static void test_who_else_holds_a_pipe_is_not_waited_for(void **state)
 	close(held_fd);
 }
 
+/* A run whose processes have gone, whose reader has yet to take output, and whose pipe somebody else
+ * holds as well. */
+static iso_run *start_slow(struct iso_request *request, int *ret_held_fd, int outlet[2])
+{
+	int input[2];
+	char path[64], byte;
+	assert_int_equal(pipe(outlet), 0);
+	assert_int_equal(pipe(input), 0);
+	fcntl(outlet[1], F_SETPIPE_SZ, 4096);
+	request->stdout_fd = outlet[1];
+	request->stdin_fd = input[0];
+	iso_run *run = start("echo x; read line; printf %100000d 1", request);
+	struct pollfd polled[] = {{.fd = iso_run_poll_fd(run), .events = POLLIN},
+				  {.fd = outlet[0], .events = POLLIN}};
+	while (polled[1].revents == 0) {
+		assert_true(iso_run_step(run));
+		assert_true(poll(polled, 2, 60000) > 0);
+	}
+	assert_int_equal(read(outlet[0], &byte, 1), 1);
+	pid_t init = child_of(getpid());
+	snprintf(path, sizeof(path), "/proc/%d/fd/1", (int)child_of(init));
+	*ret_held_fd = open(path, O_WRONLY);
+	assert_true(*ret_held_fd >= 0);
+	assert_int_equal(write(input[1], "\n", 1), 1);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)init);
+	for (int tries = 0; tries < 6000 && readlink(path, &byte, 1) >= 0; tries++) {
+		assert_true(iso_run_step(run));
+		usleep(10000);
+	}
+	for (int i = 0; i < 5; i++) /* and that is known */
+		assert_true(iso_run_step(run));
+	close(input[0]);
+	close(input[1]);
+	return run;
+}
+
+static void test_nor_is_it_when_the_run_is_freed_or_cancelled(void **state)
+{
+	(void)state;
+	int held_fd, outlet[2];
+	for (int freed = 0; freed < 2; freed++) {
+		struct iso_request request;
+		iso_request_init(&request);
+		iso_run *run = start_slow(&request, &held_fd, outlet);
+		if (freed == 0) {
+			iso_run_cancel(run, SIGTERM);
+			drive(run);
+		}
+		iso_run_free(run);
+		close(held_fd);
+		close(outlet[0]);
+		close(outlet[1]);
+	}
+}
+
 /* What epoll does not take twice. */
 static void test_one_socket_for_both_streams(void **state)
 {
@@ -361,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_signals_that_come_together_count_each),
 		cmocka_unit_test(test_a_cancel_without_a_number_is_a_cancel),
 		cmocka_unit_test(test_who_else_holds_a_pipe_is_not_waited_for),
+		cmocka_unit_test(test_nor_is_it_when_the_run_is_freed_or_cancelled),
 		cmocka_unit_test(test_one_socket_for_both_streams),
 		cmocka_unit_test(test_a_file_as_outlet),
 		cmocka_unit_test(test_a_result_is_taken_once_and_at_the_end),

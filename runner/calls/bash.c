@@ -209,10 +209,10 @@ int iso_perform_bash(const struct iso_performance *performance, iso_result **ret
 	if (run(performance, ret_result, err) < 0)
 		return -1;
 	iso_result *result = *ret_result;
+	result->authority_told = true;
+	result->authority_recorded = report(session, &binding, result);
 	result->workdir = strdup(performance->workdir);
 	if (result->workdir == NULL || copy_output(result, err) < 0)
 		return iso_error_nomem(err); /* the result is the caller's already */
-	result->authority_told = true;
-	result->authority_recorded = report(session, &binding, result);
 	return 0;
 }

@@ -39,7 +39,7 @@ static int open_ledger(iso_session *session, const struct iso_session_options *o
 	const struct iso_ledger_options ledger = {
 		.log_path = options->audit,
 		.key_path = options->audit_key,
-		.workspace = policy->root,
+		.writable = &session->loaded.writable,
 		.no_sync = options->audit_no_sync,
 	};
 	if (options->audit == NULL && policy->audit_required)
@@ -62,9 +62,12 @@ static int open_authority(iso_session *session, const struct iso_session_options
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "use \"%s\" as authority: unix:PATH is needed",
 				     options->authority);
-	session->authority_path = strdup(options->authority + strlen(prefix));
+	const char *path = options->authority + strlen(prefix);
+	session->authority_path = strdup(path);
 	session->authority.socket_path = session->authority_path;
-	return session->authority_path == NULL ? iso_error_nomem(err) : 0;
+	if (session->authority_path == NULL)
+		return iso_error_nomem(err);
+	return iso_policy_check_place(&session->loaded, path, "the authority's socket", err);
 }
 
 static int name_generation(iso_session *session, const char *given, struct iso_error *err)
@@ -84,6 +87,9 @@ static int open_parts(iso_session *session, const struct iso_session_options *op
 	session->cancel_fd = options->cancel_fd;
 	session->station = options->station;
 	if (iso_policy_load(options->policy, &session->loaded, err) < 0 ||
+	    (options->state_dir != NULL &&
+	     iso_policy_check_place(&session->loaded, options->state_dir, "the state directory",
+				    err) < 0) ||
 	    open_ledger(session, options, err) < 0 || open_authority(session, options, err) < 0 ||
 	    iso_call_memory_open(options->state_dir, &session->memory, err) < 0)
 		return -1;
@@ -247,7 +253,11 @@ static int replace_result(iso_result **result, const struct iso_error *reason,
 {
 	if (*result == NULL)
 		return iso_result_new_refused(reason, result, err);
-	iso_classify_refused(reason, &(*result)->outcome);
+	struct iso_outcome *outcome = &(*result)->outcome;
+	int payload_exit = outcome->payload_exit, payload_signal = outcome->payload_signal;
+	iso_classify_refused(reason, outcome);
+	outcome->payload_exit = payload_exit; /* it ran, and ended so */
+	outcome->payload_signal = payload_signal;
 	return 0;
 }
 

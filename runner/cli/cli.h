@@ -5,7 +5,7 @@
 #include "runner/base/text/strv.h"
 #include "runner/cli/options/options.h"
 #include "runner/isorun.h"
-#include "runner/workspace/named_path.h"
+#include "runner/workspace/writable.h"
 
 #define CLI_EXIT_FAILED	       125 /* isorun could not or would not run it */
 #define CLI_ENOUGH_DESCRIPTORS 64  /* for one run; a soft limit below that is raised */
@@ -25,10 +25,10 @@ struct cli_run {
 	const char *policy, *audit, *audit_key; /* file names, or NULL; borrowed from argv */
 	const char *rootfs, *seccomp, *network; /* as given, or NULL */
 	bool json, quiet, diff, no_diff, tty;
-	int receipt_fd;			 /* the caller's, of "fd:N"; or -1 */
-	const char *stdin_file;		 /* or NULL; borrowed from argv */
-	int stdin_fd;			 /* owned; of that file, or -1 */
-	struct iso_named_path workspace; /* owned; opened once, for all that is compared with it */
+	int receipt_fd;		      /* the caller's, of "fd:N"; or -1 */
+	const char *stdin_file;	      /* or NULL; borrowed from argv */
+	int stdin_fd;		      /* owned; of that file, or -1 */
+	struct iso_writable writable; /* owned; the workspace, opened once, and other places */
 };
 
 /* The rows of each command, which end with a nameless one. */

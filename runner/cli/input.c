@@ -35,8 +35,8 @@ int cli_run_open_stdin(struct cli_run *run, struct iso_error *err)
 		return 0;
 	ISO_AUTO_CLOSE int pipe_fd = open_plainly(path);
 	bool is_pipe = pipe_fd >= 0 && is_nameless_pipe(pipe_fd);
-	if (!is_pipe && iso_named_path_open_beside(&run->workspace, path, "the standard input",
-						   &named, err) < 0)
+	if (!is_pipe &&
+	    iso_writable_open_beside(&run->writable, path, "the standard input", &named, err) < 0)
 		return -1;
 	int fd = is_pipe ? pipe_fd : named.fd;
 	if (fstat(fd, &st) < 0 || !(is_pipe || S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))

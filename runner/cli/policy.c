@@ -4,19 +4,29 @@
 
 #include "sandbox/host.h"
 
-/* The one time that the workspace is looked up by its name. */
-static int open_workspace(struct cli_run *run, const struct iso_loaded_policy *loaded,
-			  struct iso_error *err)
+int cli_find_writable(struct cli_run *run, const struct iso_loaded_policy *loaded,
+		      struct iso_error *err)
 {
 	const char *named = run->request.workspace;
-	int status = named == NULL && loaded->workspace.root_fd >= 0
+	struct iso_named_path workspace;
+	int status = named == NULL && loaded != NULL
 			     ? iso_named_path_of(loaded->workspace.root_fd, loaded->policy.root,
-						 "the workspace", &run->workspace, err)
+						 "the workspace", &workspace, err)
 			     : iso_named_path_open(named != NULL ? named : ".", "the workspace",
-						   &run->workspace, err);
-	if (status == 0)
-		run->request.workspace_fd = run->workspace.fd;
-	return status;
+						   &workspace, err);
+	if (status < 0 ||
+	    iso_writable_add(&run->writable, &workspace, named != NULL ? named : ".", err) < 0 ||
+	    iso_writable_add_mounts(&run->writable, run->mounts, run->mount_count, err) < 0)
+		return -1;
+	run->request.workspace_fd = run->writable.places[0].fd;
+	return 0;
+}
+
+/* What the policy binds writable is the payload's, too. */
+static int add_policys(struct cli_run *run, const struct iso_policy_request *storage, size_t count,
+		       struct iso_error *err)
+{
+	return iso_writable_add_mounts(&run->writable, storage->mounts, count, err);
 }
 
 static int narrow(struct cli_run *run, struct cli_policy *policy, struct iso_error *err)
@@ -26,17 +36,18 @@ static int narrow(struct cli_run *run, struct cli_policy *policy, struct iso_err
 	uint64_t machine_bytes;
 	const struct iso_asked asked = {
 		.request = &run->request,
-		.workspace = run->request.workspace != NULL ? run->workspace.path : NULL,
+		.workspace = run->request.workspace != NULL ? run->writable.places[0].path : NULL,
 		.passed = &run->passed,
 	};
-	if (iso_host_memory(&machine_bytes, err) < 0 ||
+	if ((asked.workspace != NULL && iso_policy_check_protected(&policy->loaded, err) < 0) ||
+	    iso_host_memory(&machine_bytes, err) < 0 ||
 	    iso_policy_fill_request(&policy->loaded, may_write, &policy->storage, &granted, err) <
 		    0 ||
 	    iso_narrow(&policy->loaded.policy, &granted, &asked, machine_bytes, &policy->narrowed,
 		       err) < 0)
 		return -1;
 	run->request = policy->narrowed.request;
-	return 0;
+	return add_policys(run, &policy->storage, granted.mount_count, err);
 }
 
 int cli_policy_apply(struct cli_run *run, struct cli_policy *ret_policy, struct iso_error *err)
@@ -44,9 +55,10 @@ int cli_policy_apply(struct cli_run *run, struct cli_policy *ret_policy, struct 
 	*ret_policy = (struct cli_policy){.loaded = {.workspace = {.root_fd = -1}}};
 	if (run->policy != NULL && iso_policy_load(run->policy, &ret_policy->loaded, err) < 0)
 		return -1;
-	if (open_workspace(run, &ret_policy->loaded, err) < 0 || cli_run_open_stdin(run, err) < 0)
+	if (cli_find_writable(run, run->policy != NULL ? &ret_policy->loaded : NULL, err) < 0 ||
+	    (run->policy != NULL && narrow(run, ret_policy, err) < 0))
 		return -1;
-	return run->policy != NULL ? narrow(run, ret_policy, err) : 0;
+	return cli_run_open_stdin(run, err);
 }
 
 void cli_policy_done(struct cli_policy *policy)

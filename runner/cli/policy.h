@@ -20,6 +20,17 @@ struct cli_policy {
  * Errors: ISO_ERR_INVALID, and ISO_ERR_DENIED for an option that would widen the policy.
  */
 int cli_policy_apply(struct cli_run *run, struct cli_policy *ret_policy, struct iso_error *err);
+/*
+ * Find out where the payload will be able to write, as far as the options say; the one time that the
+ * workspace is looked up by the name that was given.
+ *
+ * loaded  the policy, whose root is the workspace where none is named; NULL: none
+ *
+ * Errors: ISO_ERR_INVALID, ISO_ERR_NOMEM.
+ */
+int cli_find_writable(struct cli_run *run, const struct iso_loaded_policy *loaded,
+		      struct iso_error *err);
+
 void cli_policy_done(struct cli_policy *policy);
 
 #endif

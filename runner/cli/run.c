@@ -64,17 +64,16 @@ static int open_ends(struct cli_run *run, struct ends *ends, struct iso_error *e
 	ends->sink.to_stdout = run->json;
 	if (run->audit == NULL && run->receipt == NULL)
 		return 0;
-	/* What is refused before its workspace was looked up may have one all the same. */
-	const char *workspace = run->request.workspace != NULL ? run->request.workspace : ".";
-	if (run->workspace.path == NULL)
-		(void)iso_named_path_open(workspace, "the workspace", &run->workspace, NULL);
-	if (cli_sink_open(run->receipt, run->receipt_fd, &run->workspace, &ends->sink, err) < 0)
+	/* What is refused before its places were looked up has some all the same. */
+	if (run->writable.count == 0)
+		(void)cli_find_writable(run, NULL, NULL);
+	if (cli_sink_open(run->receipt, run->receipt_fd, &run->writable, &ends->sink, err) < 0)
 		return -1;
 	ends->sink.to_stdout = run->json;
 	const struct iso_ledger_options options = {
 		.log_path = run->audit,
 		.key_path = run->audit_key,
-		.workspace = run->workspace.path,
+		.writable = &run->writable,
 	};
 	return iso_ledger_open(&options, &ends->ledger, err);
 }

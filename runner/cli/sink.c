@@ -18,7 +18,6 @@
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
 #include "runner/base/file/fresh_file.h"
-#include "runner/base/file/path.h"
 #include "runner/base/file/reopen.h"
 #include "runner/base/text/parse.h"
 #include "runner/base/text/strv.h"
@@ -114,17 +113,16 @@ static int open_existing(const char *receipt, struct cli_sink *sink, struct iso_
 
 /* `directory` holds, or will hold, the file `name`. */
 static int open_in(struct iso_named_path *directory, const char *name, const char *receipt,
-		   const struct iso_named_path *workspace, struct cli_sink *sink,
+		   const struct iso_writable *writable, struct cli_sink *sink,
 		   struct iso_error *err)
 {
 	struct stat st;
 	bool exists = fstatat(directory->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-	bool in_workspace =
-		workspace->path != NULL && iso_path_is_beneath(directory->path, workspace->path);
-	if (exists && in_workspace && !S_ISREG(st.st_mode))
+	bool is_ours = iso_writable_holds(writable, directory->path) == NULL;
+	if (exists && !is_ours && !S_ISREG(st.st_mode))
 		return refuse(receipt, 0,
 			      "it is no regular file, and a command may have put it there", err);
-	if (exists && !in_workspace)
+	if (exists && is_ours)
 		return open_existing(receipt, sink, err);
 	if (faccessat(directory->fd, ".", W_OK, AT_EACCESS) < 0)
 		return refuse(receipt, errno, "", err);
@@ -133,7 +131,7 @@ static int open_in(struct iso_named_path *directory, const char *name, const cha
 	return sink->name == NULL ? iso_error_nomem(err) : 0;
 }
 
-static int open_file(const char *receipt, const struct iso_named_path *workspace,
+static int open_file(const char *receipt, const struct iso_writable *writable,
 		     struct cli_sink *sink, struct iso_error *err)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
@@ -146,13 +144,13 @@ static int open_file(const char *receipt, const struct iso_named_path *workspace
 		return iso_error_nomem(err);
 	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return refuse(receipt, EISDIR, "", err);
-	if (iso_named_path_open_beside(workspace, directory, "the receipt's directory", &named,
-				       err) < 0)
+	if (iso_writable_open_beside(writable, directory, "the receipt's directory", &named, err) <
+	    0)
 		return -1;
-	return open_in(&named, name, receipt, workspace, sink, err);
+	return open_in(&named, name, receipt, writable, sink, err);
 }
 
-int cli_sink_open(const char *receipt, int fd, const struct iso_named_path *workspace,
+int cli_sink_open(const char *receipt, int fd, const struct iso_writable *writable,
 		  struct cli_sink *ret_sink, struct iso_error *err)
 {
 	struct cli_sink sink = {.dir_fd = -1, .fd = fd};
@@ -160,7 +158,7 @@ int cli_sink_open(const char *receipt, int fd, const struct iso_named_path *work
 	if (is_fd(receipt) && fd < 0)
 		status = refuse(receipt, 0, "it is no open descriptor", err);
 	else if (receipt != NULL && !is_fd(receipt))
-		status = open_file(receipt, workspace, &sink, err);
+		status = open_file(receipt, writable, &sink, err);
 	if (status < 0) {
 		cli_sink_close(&sink);
 		return -1;

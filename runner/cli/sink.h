@@ -3,7 +3,7 @@
 #ifndef ISORUN_CLI_SINK_H
 #define ISORUN_CLI_SINK_H
 
-#include "runner/workspace/named_path.h"
+#include "runner/workspace/writable.h"
 
 struct cli_sink {
 	int dir_fd; /* owned; directory of the file, or -1 */
@@ -21,12 +21,12 @@ int cli_sink_find_fd(const char *receipt, int *ret_fd, struct iso_error *err);
  * Open what `receipt` names (NULL: nowhere); `fd` is what cli_sink_find_fd has found, or -1.
  *
  * Nothing and a regular file are replaced, whole and at once, where a link leads to; a device, a
- * terminal, a pipe and a FIFO that somebody reads are written into. In the workspace, where a
- * payload may have put them, links and all that is no regular file are no places for a receipt.
+ * terminal, a pipe and a FIFO that somebody reads are written into. Where payloads can write, links
+ * and all that is no regular file are no places for a receipt.
  *
  * Errors: ISO_ERR_INVALID, ISO_ERR_DENIED, ISO_ERR_NOMEM.
  */
-int cli_sink_open(const char *receipt, int fd, const struct iso_named_path *workspace,
+int cli_sink_open(const char *receipt, int fd, const struct iso_writable *writable,
 		  struct cli_sink *ret_sink, struct iso_error *err);
 
 /* Write the receipt to all of it. Errors: ISO_ERR_SYSTEM, the last one. */

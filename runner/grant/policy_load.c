@@ -1,20 +1,42 @@
 /* POL-7: every sandbox field of the policy becomes a member of the request, and so of the plan. */
 #include "runner/grant/policy_load.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
+#include "runner/base/file/beneath.h"
 #include "runner/base/file/path.h"
 #include "runner/base/text/json_read.h"
 #include "runner/workspace/operator_file.h"
 #include "sandbox/filter/capabilities.h"
 
+static int find_writable(struct iso_loaded_policy *loaded, struct iso_error *err)
+{
+	const struct iso_policy *policy = &loaded->policy;
+	struct iso_named_path root;
+	if (iso_named_path_of(loaded->workspace.root_fd, policy->root, "the workspace", &root,
+			      err) < 0 ||
+	    iso_writable_add(&loaded->writable, &root, policy->root, err) < 0)
+		return -1;
+	for (size_t i = 0; i < policy->mount_count; i++) {
+		const struct iso_mount mount = {
+			.kind = policy->mounts[i].writable ? ISO_MOUNT_RW : ISO_MOUNT_RO,
+			.source = policy->mounts[i].source,
+		};
+		if (iso_writable_add_mounts(&loaded->writable, &mount, 1, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int load(const char *path, const struct iso_operator_file *file,
 		struct iso_loaded_policy *loaded, struct iso_error *err)
 {
-	ISO_AUTO_FREE char *what = iso_strf("policy \"%s\"", file->path);
+	ISO_AUTO_FREE char *what = iso_strf("policy \"%s\"", file->named.path);
 	if (what == NULL)
 		return iso_error_nomem(err);
 	if (iso_policy_parse(what, file->text, file->size, &loaded->policy, err) < 0)
@@ -28,12 +50,14 @@ static int load(const char *path, const struct iso_operator_file *file,
 	free(loaded->policy.root);
 	loaded->policy.root = canonical;
 	iso_sha256_hex(file->text, file->size, loaded->sha256);
-	return iso_operator_file_check_place(path, file->path, "the policy", canonical, err);
+	if (find_writable(loaded, err) < 0)
+		return -1;
+	return iso_writable_refuse(&loaded->writable, path, &file->named, "the policy", err);
 }
 
 int iso_policy_load(const char *path, struct iso_loaded_policy *ret_loaded, struct iso_error *err)
 {
-	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
+	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {.named = {.fd = -1}};
 	*ret_loaded = (struct iso_loaded_policy){.workspace = {.root_fd = -1}};
 	if (iso_operator_file_read(path, "the policy", ISO_JSON_SIZE_MAX, &file, err) < 0)
 		return -1;
@@ -46,8 +70,45 @@ int iso_policy_load(const char *path, struct iso_loaded_policy *ret_loaded, stru
 
 void iso_policy_unload(struct iso_loaded_policy *loaded)
 {
+	iso_writable_done(&loaded->writable);
 	iso_workspace_close(&loaded->workspace);
 	iso_policy_done(&loaded->policy);
+}
+
+/* The object at `path`, or the directory that will hold it; false: neither is there. */
+static bool find_nearest(const char *path, const char *what, struct iso_named_path *ret_named)
+{
+	const char *slash = strrchr(path, '/');
+	if (iso_named_path_open(path, what, ret_named, NULL) == 0)
+		return true;
+	ISO_AUTO_FREE char *directory =
+		slash == NULL ? strdup(".")
+			      : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	return directory != NULL && iso_named_path_open(directory, what, ret_named, NULL) == 0;
+}
+
+int iso_policy_check_place(const struct iso_loaded_policy *loaded, const char *path,
+			   const char *what, struct iso_error *err)
+{
+	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
+	bool found = find_nearest(path, what, &named);
+	return iso_writable_refuse(&loaded->writable, path, found ? &named : NULL, what, err);
+}
+
+int iso_policy_check_protected(const struct iso_loaded_policy *loaded, struct iso_error *err)
+{
+	for (size_t i = 0; i < loaded->policy.protected_paths.count; i++) {
+		const char *path = loaded->policy.protected_paths.items[i];
+		ISO_AUTO_CLOSE int fd =
+			iso_open_without_links(loaded->workspace.root_fd, path, O_PATH);
+		if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
+			return iso_error_set(
+				err, ISO_ERR_DENIED, errno,
+				"protect \"%s\" of the policy in a workspace below its "
+				"root",
+				path);
+	}
+	return 0;
 }
 
 static int fill_environment(const struct iso_policy *policy, struct iso_strv *env,

@@ -5,16 +5,17 @@
 #include <stdbool.h>
 
 #include "audit/sign.h"
+#include "runner/workspace/writable.h"
 
 /*
  * Read the key file `path`.
  *
- * workspace  canonical directory in which the key must not lie, or NULL
+ * writable   where the key must not lie; NULL: no matter
  * must_sign  a public key does not do
  *
  * Errors: ISO_ERR_INVALID, ISO_ERR_NOMEM.
  */
-int iso_audit_key_load(const char *path, const char *workspace, bool must_sign,
+int iso_audit_key_load(const char *path, const struct iso_writable *writable, bool must_sign,
 		       struct iso_audit_key *ret_key, struct iso_error *err);
 
 #endif

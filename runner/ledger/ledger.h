@@ -9,6 +9,7 @@
 
 #include "audit/log.h"
 #include "runner/engine/receipt.h"
+#include "runner/workspace/writable.h"
 
 struct iso_ledger {
 	bool has_log;
@@ -16,11 +17,11 @@ struct iso_ledger {
 };
 
 struct iso_ledger_options {
-	const char *log_path;  /* file to append to; NULL: none */
-	const char *key_path;  /* Ed25519 private key that signs the lines; NULL: none. Not
+	const char *log_path; /* file to append to; NULL: none */
+	const char *key_path; /* Ed25519 private key that signs the lines; NULL: none. Not
 			* without a log. */
-	const char *workspace; /* canonical; neither file may lie in it; NULL: no matter */
-	bool no_sync;	       /* a line counts as recorded before it is on disk */
+	const struct iso_writable *writable; /* neither file may lie there; NULL: no matter */
+	bool no_sync;			     /* a line counts as recorded before it is on disk */
 };
 
 /* Errors: ISO_ERR_INVALID, ISO_ERR_SYSTEM, ISO_ERR_NOMEM. A zeroed ledger is open, without a

@@ -4,18 +4,17 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/ledger/ledger.h"
-#include "runner/workspace/named_path.h"
 #include "runner/workspace/operator_file.h"
 
 #define KEY_FILE_MAX 4096
 
-int iso_audit_key_load(const char *path, const char *workspace, bool must_sign,
+int iso_audit_key_load(const char *path, const struct iso_writable *writable, bool must_sign,
 		       struct iso_audit_key *ret_key, struct iso_error *err)
 {
-	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
+	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {.named = {.fd = -1}};
 	if (iso_operator_file_read(path, "the key", KEY_FILE_MAX, &file, err) < 0 ||
-	    (workspace != NULL &&
-	     iso_operator_file_check_place(path, file.path, "the key", workspace, err) < 0) ||
+	    (writable != NULL &&
+	     iso_writable_refuse(writable, path, &file.named, "the key", err) < 0) ||
 	    iso_audit_key_parse(path, file.text, ret_key, err) < 0)
 		return -1;
 	if (must_sign && !ret_key->can_sign)
@@ -24,31 +23,32 @@ int iso_audit_key_load(const char *path, const char *workspace, bool must_sign,
 	return 0;
 }
 
-static int check_log_place(const char *path, const char *workspace, struct iso_error *err)
+static int check_log_place(const char *path, const struct iso_writable *writable,
+			   struct iso_error *err)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
 	if (iso_named_path_open(path, "the audit log", &named, err) < 0)
 		return -1;
-	return iso_operator_file_check_place(path, named.path, "the audit log", workspace, err);
+	return iso_writable_refuse(writable, path, &named, "the audit log", err);
 }
 
 static int open_log(const struct iso_ledger_options *options, struct iso_audit_log *ret_log,
 		    struct iso_error *err)
 {
-	const char *path = options->log_path, *workspace = options->workspace;
+	const char *path = options->log_path;
+	const struct iso_writable *writable = options->writable;
 	bool sync = !options->no_sync;
 	struct iso_audit_key key;
 	if (options->key_path != NULL &&
-	    iso_audit_key_load(options->key_path, workspace, true, &key, err) < 0)
+	    iso_audit_key_load(options->key_path, writable, true, &key, err) < 0)
 		return -1;
 	/* Not even created through a link there; where it lies is known once it is open. */
-	if (workspace != NULL &&
-	    iso_operator_file_check_place(path, path, "the audit log", workspace, err) < 0)
+	if (writable != NULL && iso_writable_refuse(writable, path, NULL, "the audit log", err) < 0)
 		return -1;
 	if (iso_audit_log_open(path, options->key_path != NULL ? &key : NULL, sync, ret_log, err) <
 	    0)
 		return -1;
-	if (workspace != NULL && check_log_place(path, workspace, err) < 0) {
+	if (writable != NULL && check_log_place(path, writable, err) < 0) {
 		iso_audit_log_close(ret_log);
 		return -1;
 	}

@@ -242,22 +242,23 @@ static int build_hostname(const struct iso_request *request, struct iso_world *w
 	return world->hostname == NULL ? iso_error_nomem(err) : 0;
 }
 
-static int build_seccomp(const struct iso_request *request, struct iso_seccomp_cache *cache,
+static int build_seccomp(const struct iso_request *request, const struct iso_plan_means *means,
 			 struct iso_world *world, struct iso_error *err)
 {
 	const char *path = request->seccomp_profile;
-	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
+	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {.named = {.fd = -1}};
 	if (path == NULL)
 		return 0;
 	if (iso_operator_file_read(path, "the seccomp profile", ISO_JSON_SIZE_MAX, &file, err) <
 		    0 ||
-	    iso_operator_file_check_place(path, file.path, "the seccomp profile", world->workspace,
-					  err) < 0)
+	    iso_writable_refuse(&means->survey->writable, path, &file.named, "the seccomp profile",
+				err) < 0)
 		return -1;
 	ISO_AUTO_FREE char *what = iso_strf("seccomp profile \"%s\"", path);
 	if (what == NULL)
 		return iso_error_nomem(err);
-	return iso_seccomp_cache_get(cache, what, file.text, file.size, &world->seccomp, err);
+	return iso_seccomp_cache_get(means->filters, what, file.text, file.size, &world->seccomp,
+				     err);
 }
 
 static int build_workspace(const struct iso_request *request, const struct iso_survey *survey,
@@ -278,7 +279,7 @@ static int build_world(const struct iso_request *request, const struct iso_plan_
 	    build_world_limits(request, means->host, &world->limits, err) < 0 ||
 	    build_hostname(request, world, err) < 0 ||
 	    build_identity(request, means, &world->identity, err) < 0 ||
-	    build_seccomp(request, means->filters, world, err) < 0)
+	    build_seccomp(request, means, world, err) < 0)
 		return -1;
 	world->cgroup_optional = request->cgroup_optional;
 	world->capabilities = request->capabilities;

@@ -8,10 +8,10 @@
 #include "runner/plan/build.h"
 
 struct iso_world_builder {
-	const struct iso_request *request;	/* borrowed */
-	const struct iso_named_path *workspace; /* borrowed */
-	struct iso_world *world;		/* borrowed */
-	struct iso_error *err;			/* borrowed */
+	const struct iso_request *request; /* borrowed */
+	const struct iso_survey *survey;   /* borrowed */
+	struct iso_world *world;	   /* borrowed */
+	struct iso_error *err;		   /* borrowed */
 };
 
 struct iso_fsop *iso_builder_add(struct iso_world_builder *builder, enum iso_fsop_kind kind,

@@ -211,7 +211,7 @@ static int add_scratch(struct iso_world_builder *builder)
 
 static int add_workspace(struct iso_world_builder *builder, bool mapped)
 {
-	const struct iso_named_path *workspace = builder->workspace;
+	const struct iso_named_path *workspace = &builder->survey->workspace;
 	if (iso_builder_add_mount_point(builder, workspace->path, true) < 0)
 		return -1;
 	struct iso_fsop *op =
@@ -278,8 +278,8 @@ static int add_rootfs_level(struct iso_world_builder *builder, int dir_fd, const
 static int add_rootfs(struct iso_world_builder *builder)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path root = {.fd = -1};
-	if (iso_named_path_open_beside(builder->workspace, builder->request->rootfs,
-				       "the root file system", &root, builder->err) < 0)
+	if (iso_writable_open_beside(&builder->survey->writable, builder->request->rootfs,
+				     "the root file system", &root, builder->err) < 0)
 		return -1;
 	int dir_fd = open(root.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
@@ -305,7 +305,7 @@ static int add_root_content(struct iso_world_builder *builder)
 int iso_plan_build_filesystem(const struct iso_request *request, const struct iso_survey *survey,
 			      struct iso_world *world, struct iso_error *err)
 {
-	struct iso_world_builder builder = {request, &survey->workspace, world, err};
+	struct iso_world_builder builder = {request, survey, world, err};
 	if (add_root_content(&builder) < 0 || add_proc(&builder) < 0 || add_dev(&builder) < 0 ||
 	    add_scratch(&builder) < 0 || add_workspace(&builder, survey->can_be_mapped) < 0 ||
 	    iso_builder_add_caller_mounts(&builder) < 0)

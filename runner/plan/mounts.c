@@ -35,8 +35,8 @@ static int check_target(struct iso_world_builder *builder, const char *target)
 static int add_caller_bind(struct iso_world_builder *builder, const struct iso_mount *mount)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path source = {.fd = -1};
-	if (iso_named_path_open_beside(builder->workspace, mount->source, "the mount source",
-				       &source, builder->err) < 0)
+	if (iso_writable_open_beside(&builder->survey->writable, mount->source, "the mount source",
+				     &source, builder->err) < 0)
 		return -1;
 	ISO_AUTO_FREE char *target =
 		normalise(builder, "mount at", mount->target != NULL ? mount->target : source.path);

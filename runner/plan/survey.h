@@ -7,11 +7,13 @@
 
 #include "runner/isorun.h"
 #include "runner/workspace/named_path.h"
+#include "runner/workspace/writable.h"
 #include "sandbox/host.h"
 #include "sandbox/launch/idmap.h"
 
 struct iso_survey {
 	struct iso_named_path workspace; /* owned */
+	struct iso_writable writable;	 /* owned; that, and the sources of writable binds */
 	bool can_be_mapped;		 /* its owner can appear as the payload */
 };
 
@@ -19,7 +21,7 @@ struct iso_survey {
  * Look at the workspace of `request`. Where the host is privileged and its file system not a known
  * one, whether that can be id-mapped is tried once and remembered in `idmaps`.
  *
- * Errors: ISO_ERR_INVALID (RUN-9), ISO_ERR_NOMEM. Thread-safe.
+ * Errors: ISO_ERR_INVALID (RUN-9), ISO_ERR_DENIED (iso_writable_check), ISO_ERR_NOMEM. Thread-safe.
  */
 int iso_survey_take(const struct iso_request *request, const struct iso_host *host,
 		    struct iso_idmap_cache *idmaps, struct iso_survey *ret_survey,

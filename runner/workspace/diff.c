@@ -224,6 +224,14 @@ static bool must_enter(const struct iso_snapshot_entry *before,
 	return is_directory(before) && is_directory(after) ? had && has : had || has;
 }
 
+/* Whether a file that others obey cannot be looked at any more: then it counts as modified. */
+static bool is_hidden(const struct merge *merge, const struct iso_snapshot_entry *before,
+		      const struct iso_snapshot_entry *after)
+{
+	return after != NULL && before->mode != 0 && after->mode == 0 &&
+	       (is_protected(merge) || iso_diff_sensitive_reason(merge->path) != NULL);
+}
+
 /* The next names of both sides compared: < 0 only before, > 0 only after, 0 both. */
 static int compare_next(const struct pair *pair)
 {
@@ -258,8 +266,8 @@ static void step(struct merge *merge)
 	}
 	if (!set_path(merge, pair, name))
 		return;
-	if (before == NULL)
-		note_new(merge, &merge->diff->created);
+	if (before == NULL || is_hidden(merge, before, after))
+		note_new(merge, before == NULL ? &merge->diff->created : &merge->diff->modified);
 	else if (after == NULL)
 		add(merge, &merge->diff->deleted, NULL);
 	else if (is_modified(before, after))

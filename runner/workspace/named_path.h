@@ -13,7 +13,7 @@ struct iso_named_path {
 	char *path; /* owned; canonical, absolute */
 	uint32_t mode;
 	uint32_t uid, gid;
-	uint64_t dev, ino;
+	uint64_t dev, ino, nlink;
 };
 
 /* `what` completes "open … \"path\"", e.g. "the workspace". Errors: ISO_ERR_INVALID. */
@@ -23,19 +23,6 @@ int iso_named_path_open(const char *path, const char *what, struct iso_named_pat
 /* The same for what is open already: `fd` is borrowed, `path` only its name in messages. */
 int iso_named_path_of(int fd, const char *path, const char *what, struct iso_named_path *ret_named,
 		      struct iso_error *err);
-
-/*
- * The same for what may lie in the workspace, where an earlier run can have put a link in its
- * place: from the workspace on, `path` must not lead out of it. With a workspace whose
- * fd is -1 there is none. Further error: ISO_ERR_DENIED.
- */
-int iso_named_path_open_beside(const struct iso_named_path *workspace, const char *path,
-			       const char *what, struct iso_named_path *ret_named,
-			       struct iso_error *err);
-
-/* Whether `path`, as it is written, comes to the directory `workspace` and stays there, links
- * aside: what it names may be another run's work. True also when that cannot be found out. */
-bool iso_named_path_is_inside(const char *path, const char *workspace);
 
 /* Release it; a zeroed value is fine. */
 void iso_named_path_done(struct iso_named_path *named);

@@ -4,15 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
-#include "runner/base/file/path.h"
 #include "runner/base/file/reopen.h"
-#include "runner/workspace/named_path.h"
 
 int iso_operator_file_read(const char *path, const char *what, size_t limit,
 			   struct iso_operator_file *ret_file, struct iso_error *err)
@@ -28,29 +25,16 @@ int iso_operator_file_read(const char *path, const char *what, size_t limit,
 	size_t size;
 	if (fd < 0 || iso_fd_read_all(fd, limit, &text, &size) < 0)
 		return iso_error_set(err, ISO_ERR_INVALID, errno, "read %s \"%s\"", what, path);
-	ret_file->path = strdup(named.path);
-	if (ret_file->path == NULL)
-		return iso_error_nomem(err);
+	ret_file->named = named;
+	named = (struct iso_named_path){.fd = -1};
 	ret_file->text = ISO_TAKE_PTR(text);
 	ret_file->size = size;
 	return 0;
 }
 
-int iso_operator_file_check_place(const char *named, const char *path, const char *what,
-				  const char *workspace, struct iso_error *err)
-{
-	if (!iso_path_is_beneath(path, workspace) && !iso_named_path_is_inside(named, workspace))
-		return 0;
-	iso_error_set(
-		err, ISO_ERR_INVALID, 0,
-		"use %s \"%s\": it lies in the workspace, where a command may have written it",
-		what, named);
-	return iso_error_hint(err, "keep it outside of \"%s\"", workspace);
-}
-
 void iso_operator_file_done(struct iso_operator_file *file)
 {
-	free(file->path);
+	iso_named_path_done(&file->named);
 	free(file->text);
 	*file = (struct iso_operator_file){0};
 }

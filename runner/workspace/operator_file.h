@@ -7,11 +7,11 @@
 
 #include <stddef.h>
 
-#include "runner/isorun.h"
+#include "runner/workspace/named_path.h"
 
 struct iso_operator_file {
-	char *path; /* owned; canonical */
-	char *text; /* owned; NUL-terminated */
+	struct iso_named_path named; /* owned; the object */
+	char *text;		     /* owned; NUL-terminated */
 	size_t size;
 };
 
@@ -24,19 +24,6 @@ struct iso_operator_file {
  */
 int iso_operator_file_read(const char *path, const char *what, size_t limit,
 			   struct iso_operator_file *ret_file, struct iso_error *err);
-
-/*
- * Refuse a file that lies in the workspace, or is named through it: a payload may have written it,
- * or the link that leads to it.
- *
- * named      the name as it was given
- * path       canonical path of what it named
- * workspace  canonical
- *
- * Errors: ISO_ERR_INVALID.
- */
-int iso_operator_file_check_place(const char *named, const char *path, const char *what,
-				  const char *workspace, struct iso_error *err);
 
 /* A zeroed value is fine. */
 void iso_operator_file_done(struct iso_operator_file *file);

@@ -178,6 +178,8 @@ static int enter_leaf(int home_fd)
 		    fstatat(home_fd, SUPERVISOR_LEAF, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    named.st_ino == ours.st_ino)
 			return ISO_TAKE_FD(fd);
+		if (fd < 0 && errno == EACCES) /* another user's */
+			return -1;
 		usleep(ENTER_PAUSE_US);
 	}
 	return -1;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "runner/base/error.h"
@@ -87,8 +88,10 @@ void iso_stream_abandon_outlet(struct iso_stream *stream, int os_errno)
 
 void iso_stream_last_call(struct iso_stream *stream)
 {
-	int capacity = fcntl(stream->read_fd, F_GETPIPE_SZ); /* the payload may have raised it */
-	stream->left = capacity > 0 ? (size_t)capacity : TERMINAL_HOLDS;
+	/* What is in there, which can be more than the pipe's size: splice(2) fills its slots. */
+	int held = 0;
+	bool known = !stream->is_terminal && ioctl(stream->read_fd, FIONREAD, &held) == 0;
+	stream->left = known ? (size_t)held : TERMINAL_HOLDS;
 	stream->last_call = true;
 }
 

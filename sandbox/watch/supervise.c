@@ -18,11 +18,12 @@
 #include "runner/base/clock.h"
 #include "runner/base/file/fd.h"
 
-#define SETUP_LIMIT_MS 30000
-#define KILL_LIMIT_MS  5000 /* how long a killed process may take to vanish */
-#define LAST_FLUSH_MS  500  /* for a slow reader after a deadline or a cancel */
-#define PROGRESS_MS    1000
-#define CANCEL_AT_ONCE 2 /* a second cancel skips the grace */
+#define SETUP_LIMIT_MS	 30000
+#define KILL_LIMIT_MS	 5000 /* how long a killed process may take to vanish */
+#define LAST_FLUSH_MS	 500  /* for a slow reader after a deadline or a cancel */
+#define PROGRESS_MS	 1000
+#define CANCEL_AT_ONCE	 2 /* a second cancel skips the grace */
+#define CANCELS_PER_STEP 64
 
 enum {
 	SLOT_CONTROL,
@@ -251,8 +252,12 @@ static bool read_cancel(struct iso_supervision *run, int *ret_signal)
 static void on_cancel(struct iso_supervision *run)
 {
 	int signal_number;
-	while (run->cancel_open && read_cancel(run, &signal_number))
-		cancel(run, signal_number);
+	for (int i = 0; i < CANCELS_PER_STEP && run->cancel_open; i++) {
+		if (!read_cancel(run, &signal_number))
+			return;
+		if (signal_number != 0 || i == 0) /* else the rest of a number that is wider */
+			cancel(run, signal_number);
+	}
 }
 
 static void on_deadline(struct iso_supervision *run)
@@ -427,6 +432,17 @@ static void prepare_to_wait(struct iso_supervision *run)
 	iso_watch_arm(run->watch, iso_deadline_min(next_deadline(run), run->progress_due_ns));
 }
 
+/* After what came from outside of a step: the next one is due when something can happen, at once
+ * when it is the last. */
+static void go_on(struct iso_supervision *run)
+{
+	advance(run);
+	if (run->phase != ISO_PHASE_DONE)
+		prepare_to_wait(run);
+	else
+		iso_watch_arm(run->watch, iso_clock_mono_ns());
+}
+
 bool iso_supervise_step(struct iso_supervision *run, bool wait)
 {
 	if (run->phase == ISO_PHASE_DONE)
@@ -469,8 +485,7 @@ void iso_supervise_begin(struct iso_supervision *run)
 void iso_supervise_cancel(struct iso_supervision *run, int signal_number)
 {
 	cancel(run, signal_number);
-	if (run->phase != ISO_PHASE_DONE)
-		prepare_to_wait(run);
+	go_on(run);
 }
 
 void iso_supervise_kill(struct iso_supervision *run)
@@ -478,8 +493,7 @@ void iso_supervise_kill(struct iso_supervision *run)
 	if (run->phase < ISO_PHASE_KILLED)
 		kill_early(run);
 	abandon_outlets(run);
-	if (run->phase != ISO_PHASE_DONE)
-		prepare_to_wait(run);
+	go_on(run);
 }
 
 void iso_supervise_done(struct iso_supervision *run)

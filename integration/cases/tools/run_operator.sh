@@ -131,7 +131,7 @@ chmod 600 "$base/secret"
 ln -s "$base/secret" input
 "$ISORUN" run --stdin input -- cat >"$base/out" 2>"$base/err"
 is 'F080 a link that leads out of the workspace is not followed' "$? $(cat "$base/out")" '125 '
-contains 'F080 and is told' "$(cat "$base/err")" 'leads out of the workspace'
+contains 'F080 and is told' "$(cat "$base/err")" 'leads out of'
 rm input
 mkfifo input
 timeout 20 "$ISORUN" run --timeout 1s --stdin input -- cat >"$base/out" 2>"$base/err"
@@ -142,5 +142,61 @@ is 'F080 a file is read' "$("$ISORUN" run --stdin input -- cat)" here
 is 'F080 a pipe without a name, too' "$(echo piped | "$ISORUN" run --stdin /dev/fd/0 -- cat)" piped
 "$ISORUN" run --stdin . -- cat 2>"$base/err"
 is 'F080 a directory is refused' "$? $(grep -c 'Is a directory' "$base/err")" '125 1'
+
+# --- F002: what isorun obeys, or keeps its truth in, lies where no payload can write
+mkdir "$base/data" "$base/data/below" "$base/elsewhere"
+printf '{"root": "%s", "permissions": ["READ", "EXECUTE", "WRITE"], "mounts": [{"source": "%s", "mode": "rw"}]}' "$workspace" "$base/data" >"$base/mounts.json"
+"$ISORUN" audit keygen "$base/key" >/dev/null
+# refuses NAME TEXT OPTION…: `isorun exec` with these options says TEXT and does nothing.
+refuses() {
+  name=$1 text=$2
+  shift 2
+  "$ISORUN" exec --tool filesystem.list --args '{"path": "."}' "$@" >"$base/out" 2>"$base/err"
+  is "F002 $name: refused" "$? $(grep -c "$text" "$base/err")" '125 1'
+}
+for place in "$workspace" "$base/data" "$base/data/below"; do
+  cp "$base/mounts.json" "$place/policy.json"
+  refuses "a policy in $(basename "$place")" 'use the policy' --policy "$place/policy.json"
+  rm "$place/policy.json"
+  refuses "an audit log in $(basename "$place")" 'use the audit log' --policy "$base/mounts.json" --audit "$place/log"
+  is "F002 and it is not made" "$(ls "$place/log" 2>/dev/null)" ''
+  refuses "a state directory in $(basename "$place")" 'use the state directory' --policy "$base/mounts.json" --state "$place/state"
+  is "F002 and it is not made either" "$(ls -d "$place/state" 2>/dev/null)" ''
+  refuses "an authority's socket in $(basename "$place")" "use the authority's socket" --policy "$base/mounts.json" --authority "unix:$place/socket"
+  cp "$base/key" "$place/key"
+  refuses "a key in $(basename "$place")" 'use the key' --policy "$base/mounts.json" --audit "$base/log2" --audit-key "$place/key"
+  rm "$place/key"
+done
+timeout 20 "$ISORUN" authority --policy "$base/mounts.json" --socket "$base/data/socket" 2>"$base/err"
+is 'F002 nor does an authority listen there' "$? $(ls "$base/data")" '125 below'
+mkdir "$base/data/real"
+ln -s "$base/data/real" "$base/state-link"
+refuses 'a state directory behind a link' 'use the state directory' --policy "$base/mounts.json" --state "$base/state-link"
+if [ "$(id -u)" = 0 ]; then
+  for name in policy log key; do
+    case $name in
+      policy) cp "$base/mounts.json" "$base/twice" && set -- --policy "$base/twice" ;;
+      log) : >"$base/twice" && set -- --policy "$base/mounts.json" --audit "$base/twice" ;;
+      key) cp "$base/key" "$base/twice" && set -- --policy "$base/mounts.json" --audit "$base/log2" --audit-key "$base/twice" ;;
+    esac
+    ln "$base/twice" twice
+    refuses "a $name with another name in the workspace" 'another name as well' "$@"
+    rm "$base/twice" twice
+  done
+fi
+"$ISORUN" run --rw "$base/data" --audit "$base/data/log" -- touch ran 2>"$base/err"
+is 'F002 what --rw makes writable is such a place, too' "$? $(grep -c 'lies in a writable mount' "$base/err")" '125 1'
+
+# --- F082: links in what an earlier run could write
+ln -s "$base/elsewhere" "$base/data/out"
+rm -f ran
+for options in "--rw $base/data --rw $base/data/out" "--rw $base/data/out --rw $base/data" "--rw $base/data --ro $base/data/out" \
+  "--rw $base/data --workspace $base/data/out" "--rw $base/data --rootfs $base/data/out" "--rw $base/data --receipt $base/data/out/receipt" \
+  "--rw $base/data --stdin $base/data/out/input"; do
+  # shellcheck disable=SC2086
+  "$ISORUN" run $options -- touch ran 2>"$base/err"
+  is "F082 $(echo "$options" | sed "s,$base/,,g"): refused" "$? $(grep -c 'leads out of' "$base/err") $(ls -A "$base/elsewhere"; ls ran 2>/dev/null)" "125 1 "
+done
+is 'F082 nested places without links are fine' "$("$ISORUN" run --rw "$base/data" --rw "$base/data/below" -- sh -c "touch $base/data/below/made && echo yes")" yes
 
 finish

@@ -89,6 +89,11 @@ is 'protected paths are below the root, and hold in a part of it' \
   "$(within part 'touch kept/below/x ok; touch new')" '["rw",["new","ok"],[{"path":"new","why":"it is protected"}]]'
 is 'a workspace that lies in a protected path is read-only' "$(within part/kept/below 'touch x')" '["ro",null,null]'
 is 'and so is one that is the protected path' "$(within part/kept 'touch x')" '["ro",null,null]'
+ln -s kept part/turned
+policy '"permissions": ["EXECUTE", "WRITE"], "protected_paths": ["part/turned/below"]'
+"$ISORUN" run --policy "$file" --workspace part -- touch ran 2>"$base/err"
+is 'a link on the way to a protected path: refused' "$? $(grep -c 'protect \"part/turned/below\"' "$base/err")" '125 1'
+rm part/turned
 is 'nothing was written' "$(cd part && find . -type f | sort | tr '\n' ' ')" './new ./ok '
 policy "\"permissions\": [\"EXECUTE\", \"WRITE\", \"PRIVILEGED\"], \"timeout_seconds\": 7, \"limits\": {\"pids\": 12},
   \"seccomp\": \"$base/seccomp.json\", \"capabilities\": [\"net_raw\"]"

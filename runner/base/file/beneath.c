@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,11 +13,11 @@
 
 #define RACE_TRIES 64 /* EAGAIN: something was renamed while ".." was resolved */
 
-int iso_open_beneath(int dir_fd, const char *path, int flags)
+static int open_resolved(int dir_fd, const char *path, int flags, uint64_t resolve)
 {
 	const struct open_how how = {
 		.flags = (unsigned int)flags | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+		.resolve = resolve,
 	};
 	for (int tries = 1;; tries++) {
 		long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
@@ -24,4 +25,14 @@ int iso_open_beneath(int dir_fd, const char *path, int flags)
 		if (!again)
 			return iso_fd_above_stdio((int)fd);
 	}
+}
+
+int iso_open_beneath(int dir_fd, const char *path, int flags)
+{
+	return open_resolved(dir_fd, path, flags, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+}
+
+int iso_open_without_links(int dir_fd, const char *path, int flags)
+{
+	return open_resolved(dir_fd, path, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }

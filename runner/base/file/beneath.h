@@ -12,4 +12,7 @@
  */
 int iso_open_beneath(int dir_fd, const char *path, int flags);
 
+/* The same, but a link anywhere in `path` is refused (ELOOP). */
+int iso_open_without_links(int dir_fd, const char *path, int flags);
+
 #endif

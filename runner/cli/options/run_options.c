@@ -214,14 +214,14 @@ int cli_run_parse(const struct cli_command *command, struct cli_run *run, char *
 
 void cli_run_init(struct cli_run *run)
 {
-	*run = (struct cli_run){.stdin_fd = -1, .receipt_fd = -1, .workspace = {.fd = -1}};
+	*run = (struct cli_run){.stdin_fd = -1, .receipt_fd = -1};
 	iso_request_init(&run->request);
 }
 
 void cli_run_done(struct cli_run *run)
 {
 	iso_fd_close(run->stdin_fd);
-	iso_named_path_done(&run->workspace);
+	iso_writable_done(&run->writable);
 	free(run->mounts);
 	iso_strv_done(&run->env);
 	iso_strv_done(&run->strings);

@@ -45,8 +45,8 @@ static const char *rest_inside(char *path, const struct iso_named_path *place)
 		end += strcspn(end, "/");
 		char saved = *end;
 		*end = '\0';
-		bool is_it = stat(path, &st) == 0 && st.st_dev == place->dev &&
-			     st.st_ino == place->ino;
+		bool is_it =
+			stat(path, &st) == 0 && st.st_dev == place->dev && st.st_ino == place->ino;
 		*end = saved;
 		if (is_it && !climbs_out(end))
 			return end + strspn(end, "/");
@@ -113,7 +113,7 @@ static int refuse_link(const char *what, const char *path, const struct iso_name
 static int open_from(const struct iso_named_path *place, const char *rest)
 {
 	return *rest == '\0' ? fcntl(place->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
-			      : iso_open_beneath(place->fd, rest, O_PATH);
+			     : iso_open_beneath(place->fd, rest, O_PATH);
 }
 
 int iso_writable_check(const struct iso_writable *writable, struct iso_error *err)
@@ -126,7 +126,8 @@ int iso_writable_check(const struct iso_writable *writable, struct iso_error *er
 					     writable->names[i]);
 		for (size_t j = 0; j < writable->count; j++) {
 			const struct iso_named_path *other = &writable->places[j];
-			const char *rest = is_same(place, other) ? NULL : rest_inside(absolute, other);
+			const char *rest =
+				is_same(place, other) ? NULL : rest_inside(absolute, other);
 			ISO_AUTO_CLOSE int fd = rest != NULL ? open_from(other, rest) : -1;
 			struct stat st;
 			if (rest != NULL && (fd < 0 || fstat(fd, &st) < 0 ||
@@ -197,15 +198,14 @@ static const struct iso_named_path *can_hold_a_link(const struct iso_writable *w
 }
 
 int iso_writable_refuse(const struct iso_writable *writable, const char *named,
-			const struct iso_named_path *found, const char *what,
-			struct iso_error *err)
+			const struct iso_named_path *found, const char *what, struct iso_error *err)
 {
 	const struct iso_named_path *place = iso_writable_holds_name(writable, named);
 	if (place == NULL && found != NULL)
 		place = iso_writable_holds(writable, found->path);
 	if (place != NULL) {
-		const char *kind = place == &writable->places[0] ? "the workspace"
-								 : "a writable mount";
+		const char *kind =
+			place == &writable->places[0] ? "the workspace" : "a writable mount";
 		iso_error_set(err, ISO_ERR_INVALID, 0,
 			      "use %s \"%s\": it lies in %s, where a command may have written it",
 			      what, named, kind);

@@ -5,6 +5,7 @@
  */
 #include "sandbox/cgroup/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,11 +25,13 @@
 #include "runner/base/file/fd.h"
 #include "runner/base/random.h"
 
-#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-#define CPU_PERIOD_US	100000
-#define RMDIR_RETRY_NS	500000
-#define COUNTERS_SIZE	4096 /* of a file of them */
-#define INIT_COUNT	1    /* the init is a member too, but not the payload's */
+#define DIRECTORY_FLAGS	       (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define CPU_PERIOD_US	       100000
+#define RMDIR_RETRY_NS	       500000
+#define DEPTH_MAX	       64
+#define LINKS_WITHOUT_CHILDREN 2    /* its name and its "." */
+#define COUNTERS_SIZE	       4096 /* of a file of them */
+#define INIT_COUNT	       1    /* the init is a member too, but not the payload's */
 
 static const char *const mode_names[] = {
 	[ISO_CGROUP_NONE] = "none",
@@ -193,7 +196,8 @@ static int limit_pids(struct iso_cgroup *cgroup, uint64_t count, struct iso_erro
 
 static int make_directory(int parent_fd, const char *name, int *ret_fd, struct iso_error *err)
 {
-	if (mkdirat(parent_fd, name, 0755) < 0)
+	/* For others to walk through and not to open: who can open it can lock it. */
+	if (mkdirat(parent_fd, name, 0711) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "create cgroup \"%s\"", name);
 	*ret_fd = iso_fd_above_stdio(openat(parent_fd, name, DIRECTORY_FLAGS));
 	if (*ret_fd < 0) {
@@ -359,9 +363,46 @@ void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_us
 		usage.pids_peak_count -= INIT_COUNT;
 	*ret_usage = usage;
 }
-static int remove_directory(int parent_fd, const char *name)
+
+static int remove_below(int parent_fd, const char *name, unsigned int depth);
+
+/* Remove what is below the directory `fd`, as far as it can be. */
+static void remove_children(int fd, unsigned int depth)
 {
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	if (dir == NULL) {
+		iso_fd_close(copy);
+		return;
+	}
+	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			(void)remove_below(fd, entry->d_name,
+					   depth); /* the parent's removal says so */
+	}
+	(void)closedir(dir);
+}
+
+static int remove_below(int parent_fd, const char *name, unsigned int depth)
+{
+	struct stat st;
+	if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EBUSY || depth == DEPTH_MAX)
+		return -1;
+	ISO_AUTO_CLOSE int fd =
+		openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_nlink <= LINKS_WITHOUT_CHILDREN) {
+		errno = EBUSY; /* it has members */
+		return -1;
+	}
+	remove_children(fd, depth + 1);
 	return unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+int iso_cgroup_remove_directory(int parent_fd, const char *name)
+{
+	return remove_below(parent_fd, name, 0);
 }
 
 int iso_cgroup_try_remove(struct iso_cgroup *cgroup)
@@ -374,14 +415,14 @@ int iso_cgroup_try_remove(struct iso_cgroup *cgroup)
 	for (int v1 = 0; v1 < ISO_V1_COUNT; v1++) {
 		if (cgroup->v1_fds[v1] < 0)
 			continue;
-		if (remove_directory(cgroup->site->v1_dir_fds[v1], cgroup->name) < 0)
+		if (iso_cgroup_remove_directory(cgroup->site->v1_dir_fds[v1], cgroup->name) < 0)
 			failed_errno = errno;
 		else
 			cgroup->v1_fds[v1] = iso_fd_close(cgroup->v1_fds[v1]);
 	}
 	/* The anchor goes last (sandbox/cgroup/gc.c). */
 	if (failed_errno == 0 && cgroup->dir_fd >= 0 &&
-	    remove_directory(cgroup->site->dir_fd, cgroup->name) < 0)
+	    iso_cgroup_remove_directory(cgroup->site->dir_fd, cgroup->name) < 0)
 		failed_errno = errno;
 	if (failed_errno != 0) {
 		errno = failed_errno;

@@ -116,6 +116,10 @@ void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_us
 int iso_cgroup_try_remove(struct iso_cgroup *cgroup);
 int iso_cgroup_remove(struct iso_cgroup *cgroup, int64_t deadline_ns, struct iso_error *err);
 
+/* Remove the cgroup directory `name` in `parent_fd` with those that somebody has made below it; one
+ * that is gone is fine. 0, or -1 with errno: EBUSY while there are members. */
+int iso_cgroup_remove_directory(int parent_fd, const char *name);
+
 /*
  * Clean up after runs whose isorun was killed: kill what is left, remove the directories. A run's
  * isorun holds a lock on its cgroup as long as it lives, and only what nobody locks and is older

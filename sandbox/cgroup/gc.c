@@ -65,7 +65,7 @@ static void clean_v2(int parent_fd, const char *name, struct sweep *sweep)
 	int64_t deadline = iso_deadline_after(iso_clock_mono_ns(), KILL_LIMIT_MS);
 	if (iso_cgroup_kill(&cgroup) < 0 || iso_cgroup_wait_empty(&cgroup, deadline) < 0)
 		note_failure(sweep, name, EBUSY);
-	else if (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+	else if (iso_cgroup_remove_directory(parent_fd, name) < 0)
 		note_failure(sweep, name, errno);
 	else
 		sweep->removed++;
@@ -123,7 +123,7 @@ static void clean_v1(int parent_fd, const char *name, struct sweep *sweep)
 	int mount_fd = mount != NULL ? open(mount, DIRECTORY_FLAGS) : -1;
 	if (mount_fd < 0 || has_anchor(mount_fd, name, DEPTH_MAX))
 		return;
-	if (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+	if (iso_cgroup_remove_directory(parent_fd, name) < 0)
 		note_failure(sweep, name, errno);
 }
 

@@ -171,7 +171,7 @@ static int enter_leaf(int home_fd)
 	for (int tries = 0; tries < ENTER_TRIES; tries++) {
 		struct stat ours, named;
 		/* Nobody else's to open: a lock there would keep everybody waiting. */
-		if (mkdirat(home_fd, SUPERVISOR_LEAF, 0700) < 0 && errno != EEXIST)
+		if (mkdirat(home_fd, SUPERVISOR_LEAF, 0711) < 0 && errno != EEXIST)
 			return -1;
 		ISO_AUTO_CLOSE int fd = openat(home_fd, SUPERVISOR_LEAF, DIRECTORY_FLAGS);
 		if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && fstat(fd, &ours) == 0 &&

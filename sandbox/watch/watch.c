@@ -63,7 +63,7 @@ static void forget(const struct iso_watch *watch, struct iso_watch_slot *slot)
 		iso_fd_close(slot->polled_fd);
 	slot->fd = slot->polled_fd = -1;
 	slot->armed = 0;
-	slot->registered = slot->always = slot->blind = slot->ready = false;
+	slot->registered = slot->blind = slot->ready = false;
 }
 
 void iso_watch_forget(struct iso_watch *watch, unsigned int index)
@@ -92,8 +92,7 @@ static void arm_slot(const struct iso_watch *watch, struct iso_watch_slot *slot,
 			slot->polled_fd = copy;
 		status = epoll_ctl(watch->fd, EPOLL_CTL_ADD, slot->polled_fd, &event);
 	}
-	slot->always = status < 0 && errno == EPERM;
-	slot->blind = status < 0 && errno != EPERM;
+	slot->blind = status < 0;
 	slot->registered |= status == 0;
 	slot->armed = status == 0 ? slot->wanted : 0;
 }
@@ -114,34 +113,12 @@ static void arm_slots(struct iso_watch *watch)
 	}
 	for (unsigned int i = 0; i < ISO_WATCH_SLOTS; i++) {
 		struct iso_watch_slot *slot = &watch->slots[i];
-		if (slot->wanted == 0 || slot->wanted == slot->armed || slot->always)
+		if (slot->wanted == 0 || slot->wanted == slot->armed)
 			continue;
 		if (slot->fd < 0)
 			slot->fd = slot->polled_fd = slot->wanted_fd;
 		arm_slot(watch, slot, i);
 	}
-}
-
-void iso_watch_arm(struct iso_watch *watch, int64_t deadline_ns)
-{
-	arm_slots(watch);
-	for (int i = 0; i < ISO_WATCH_SLOTS; i++) {
-		const struct iso_watch_slot *slot = &watch->slots[i];
-		if (slot->wanted == 0 || (!slot->always && !slot->blind))
-			continue;
-		int64_t due = slot->always ? 1 : iso_deadline_after(iso_clock_mono_ns(), BLIND_MS);
-		deadline_ns = iso_deadline_min(deadline_ns, due);
-	}
-	if (deadline_ns == watch->deadline_ns)
-		return;
-	struct itimerspec when = {{0, 0}, {0, 0}}; /* never */
-	if (deadline_ns != ISO_NEVER) {
-		when.it_value.tv_sec = deadline_ns / 1000000000;
-		when.it_value.tv_nsec = deadline_ns > 0 ? deadline_ns % 1000000000 : 1;
-	}
-	/* It cannot fail: the descriptor and the time are good. */
-	(void)timerfd_settime(watch->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-	watch->deadline_ns = deadline_ns;
 }
 
 /* What the kernel would not watch is asked for itself. */
@@ -157,14 +134,37 @@ static bool is_ready_now(const struct iso_watch_slot *slot)
 	return poll(&polled, 1, 0) > 0;
 }
 
+void iso_watch_arm(struct iso_watch *watch, int64_t deadline_ns)
+{
+	arm_slots(watch);
+	for (int i = 0; i < ISO_WATCH_SLOTS; i++) {
+		const struct iso_watch_slot *slot = &watch->slots[i];
+		if (slot->wanted == 0 || !slot->blind)
+			continue;
+		int64_t due = is_ready_now(slot)
+				      ? 1 /* long ago */
+				      : iso_deadline_after(iso_clock_mono_ns(), BLIND_MS);
+		deadline_ns = iso_deadline_min(deadline_ns, due);
+	}
+	if (deadline_ns == watch->deadline_ns)
+		return;
+	struct itimerspec when = {{0, 0}, {0, 0}}; /* never */
+	if (deadline_ns != ISO_NEVER) {
+		when.it_value.tv_sec = deadline_ns / 1000000000;
+		when.it_value.tv_nsec = deadline_ns > 0 ? deadline_ns % 1000000000 : 1;
+	}
+	/* It cannot fail: the descriptor and the time are good. */
+	(void)timerfd_settime(watch->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+	watch->deadline_ns = deadline_ns;
+}
+
 void iso_watch_collect(struct iso_watch *watch, bool wait)
 {
 	struct epoll_event events[ISO_WATCH_SLOTS + 1];
 	int count = epoll_wait(watch->fd, events, ISO_WATCH_SLOTS + 1, wait ? -1 : 0);
 	for (int i = 0; i < ISO_WATCH_SLOTS; i++) {
 		struct iso_watch_slot *slot = &watch->slots[i];
-		slot->ready =
-			slot->wanted != 0 && (slot->always || (slot->blind && is_ready_now(slot)));
+		slot->ready = slot->wanted != 0 && slot->blind && is_ready_now(slot);
 	}
 	for (int i = 0; i < count; i++) {
 		uint32_t index = events[i].data.u32;

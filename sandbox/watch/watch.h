@@ -19,8 +19,7 @@ struct iso_watch_slot {
 	int polled_fd;	 /* `fd`, or our copy where that was taken already */
 	uint32_t armed;	 /* what the kernel has been told; 0 after an event */
 	bool registered;
-	bool always; /* a file that never blocks */
-	bool blind;  /* it cannot be watched: it is looked at every millisecond */
+	bool blind; /* it cannot be watched (a file, which never blocks): it is asked itself */
 	bool ready;
 };
 

@@ -101,7 +101,7 @@ $(BUILD)/musl/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)musl-gcc $(CPPFLAGS) $(MUSL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/musl/sandbox/filter/embedded.o: $(GEN)/seccomp_default.inc
+$(BUILD)/musl/sandbox/filter/embedded.o: $(GEN)/seccomp_default.inc $(GEN)/seccomp_set_id.inc
 $(BUILD)/musl/sandbox/net/loopback.o: $(GEN)/loopback.inc
 $(BUILD)/musl/runner/calls/commands.o: $(GEN)/git_diff.inc
 
@@ -144,12 +144,15 @@ $(BUILD)/isorun-init: $(wildcard sandbox/init/*.[ch]) sandbox/child/steps.h sand
 
 # --- computed at build time ------------------------------------------------------------------------
 
-$(OBJ)/sandbox/filter/embedded.o: $(GEN)/seccomp_default.inc
+$(OBJ)/sandbox/filter/embedded.o: $(GEN)/seccomp_default.inc $(GEN)/seccomp_set_id.inc
 $(OBJ)/sandbox/net/loopback.o: $(GEN)/loopback.inc
 $(OBJ)/runner/calls/commands.o: $(GEN)/git_diff.inc
 
 $(GEN)/seccomp_default.inc: $(GEN)/gen_seccomp
 	$(Q)$< > $@.tmp && mv $@.tmp $@
+
+$(GEN)/seccomp_set_id.inc: $(GEN)/gen_seccomp
+	$(Q)$< set-id > $@.tmp && mv $@.tmp $@
 
 # A shell program as a C string, without its comments.
 $(GEN)/git_diff.inc: runner/calls/git_diff.sh

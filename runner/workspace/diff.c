@@ -182,11 +182,14 @@ static bool is_protected(const struct merge *merge)
 }
 
 /* Note a created or modified entry, and whether later programs would obey it. */
-static void note_new(struct merge *merge, struct iso_diff_list *list)
+static void note_new(struct merge *merge, const struct iso_snapshot_entry *entry,
+		     struct iso_diff_list *list)
 {
 	add(merge, list, NULL);
-	const char *why =
-		is_protected(merge) ? "it is protected" : iso_diff_sensitive_reason(merge->path);
+	const char *why = is_protected(merge) ? "it is protected"
+			  : S_ISREG(entry->mode) && (entry->mode & (S_ISUID | S_ISGID)) != 0
+				  ? "it runs with the rights of its owner or group"
+				  : iso_diff_sensitive_reason(merge->path);
 	if (why != NULL)
 		add(merge, &merge->diff->sensitive, why);
 }
@@ -267,11 +270,12 @@ static void step(struct merge *merge)
 	if (!set_path(merge, pair, name))
 		return;
 	if (before == NULL || is_hidden(merge, before, after))
-		note_new(merge, before == NULL ? &merge->diff->created : &merge->diff->modified);
+		note_new(merge, after,
+			 before == NULL ? &merge->diff->created : &merge->diff->modified);
 	else if (after == NULL)
 		add(merge, &merge->diff->deleted, NULL);
 	else if (is_modified(before, after))
-		note_new(merge, &merge->diff->modified);
+		note_new(merge, after, &merge->diff->modified);
 	if (must_enter(before, after))
 		(void)push(merge, content_of(before), content_of(after)); /* notes its failure */
 }

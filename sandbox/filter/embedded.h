@@ -4,9 +4,10 @@
 
 #include <linux/filter.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* The default seccomp profile, compiled. */
-extern const struct sock_filter iso_default_filter[];
-extern const size_t iso_default_filter_count;
+/* The default seccomp profile, compiled, for a payload with these capabilities (bits): one with
+ * CAP_FSETID may give files set-id bits. */
+const struct sock_filter *iso_default_filter(uint64_t capabilities, size_t *ret_count);
 
 #endif

@@ -8,10 +8,12 @@
  * tests/test_seccomp.c holds the outcome against the lists, number by number.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,10 @@
 #include "sandbox/filter/seccomp_profile.h"
 
 #define FILTER_MAX	4096
+#define SHAPES_MAX	8
+#define ARGUMENTS	6
+#define INIT		1 /* its PID, inside */
+#define MAKES_A_FILE	(O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
 #define X32_BIT		0x40000000
 #define HIGHEST_PROBED	1023
 #define ANSWER(error)	(SECCOMP_RET_ERRNO | (error))
@@ -111,7 +117,37 @@ static uint32_t highest_known_call(void)
 }
 
 /* What becomes of a call, as far as its number says. */
-enum verdict { REFUSE, ALLOW, ABSENT, IOCTL, CONDITIONS, VERDICT_COUNT };
+enum verdict {
+	REFUSE,
+	ALLOW,
+	ABSENT,
+	IOCTL,
+	SOCKET,
+	CONDITIONS,
+	MODES,			      /* and so many more: the shapes of iso_seccomp_modes */
+	TARGETS = MODES + SHAPES_MAX, /* likewise, of iso_seccomp_targets by argument */
+	VERDICT_COUNT = TARGETS + ARGUMENTS,
+};
+
+/* Which calls share code: those with the same arguments. */
+struct shape {
+	unsigned int mode_index;
+	int flags_index;
+};
+static struct shape shapes[SHAPES_MAX];
+static unsigned int shape_count;
+
+static unsigned int shape_of(const struct iso_seccomp_mode *mode)
+{
+	unsigned int i = 0;
+	while (i < shape_count && (shapes[i].mode_index != mode->mode_index ||
+				   shapes[i].flags_index != mode->flags_index))
+		i++;
+	check(i == SHAPES_MAX ? -ERANGE : 0, mode->call);
+	if (i == shape_count)
+		shapes[shape_count++] = (struct shape){mode->mode_index, mode->flags_index};
+	return i;
+}
 
 /* A name this libseccomp does not know is a call newer than it, which is absent anyway. */
 static void judge(unsigned char *verdicts, const char *name, enum verdict verdict)
@@ -122,7 +158,7 @@ static void judge(unsigned char *verdicts, const char *name, enum verdict verdic
 		verdicts[number] = (unsigned char)verdict;
 }
 
-static void judge_all(unsigned char *verdicts)
+static void judge_all(unsigned char *verdicts, bool may_set_id)
 {
 	for (const char *const *name = iso_seccomp_allowed; *name != NULL; name++)
 		judge(verdicts, *name, ALLOW);
@@ -132,7 +168,14 @@ static void judge_all(unsigned char *verdicts)
 		judge(verdicts, iso_seccomp_choices[i].call, CONDITIONS);
 	for (unsigned int i = 0; i < iso_seccomp_flag_rule_count; i++)
 		judge(verdicts, iso_seccomp_flag_rules[i].call, CONDITIONS);
+	for (unsigned int i = 0; i < iso_seccomp_mode_count; i++)
+		judge(verdicts, iso_seccomp_modes[i].call,
+		      may_set_id ? ALLOW : (enum verdict)(MODES + shape_of(&iso_seccomp_modes[i])));
+	for (unsigned int i = 0; i < iso_seccomp_target_count; i++)
+		judge(verdicts, iso_seccomp_targets[i].call,
+		      (enum verdict)(TARGETS + iso_seccomp_targets[i].index));
 	judge(verdicts, "ioctl", IOCTL);
+	judge(verdicts, "socket", SOCKET);
 	for (unsigned int number = highest_known_call() + 1; number <= HIGHEST_PROBED; number++)
 		verdicts[number] = ABSENT;
 }
@@ -190,25 +233,104 @@ static void put_search(struct output *output, const struct range *ranges, size_t
 	put_search(output, ranges + left, right);
 }
 
+/* What decides by arguments stands behind the search, each block at its verdict's place. Blocks end
+ * in the common answers, which stand before them: a jump goes forward only, so they have their own. */
+static void put_answer(struct output *output, uint32_t answer)
+{
+	put(output, BPF_RET | BPF_K, answer, 0, 0);
+}
+
+static void put_mode(struct output *output, const struct shape *shape)
+{
+	if (shape->flags_index >= 0) {
+		put(output, BPF_LD | BPF_W | BPF_ABS, LOW_ARGUMENT((uint32_t)shape->flags_index), 0,
+		    0);
+		put(output, BPF_JMP | BPF_JSET | BPF_K, MAKES_A_FILE, 0, 2);
+	}
+	put(output, BPF_LD | BPF_W | BPF_ABS, LOW_ARGUMENT(shape->mode_index), 0, 0);
+	put(output, BPF_JMP | BPF_JSET | BPF_K, ISO_SECCOMP_SET_ID, 1, 0);
+	put_answer(output, SECCOMP_RET_ALLOW);
+	put_answer(output, ANSWER(EPERM));
+}
+
+static void put_target(struct output *output, unsigned int index)
+{
+	put(output, BPF_LD | BPF_W | BPF_ABS, LOW_ARGUMENT(index), 0, 0);
+	put(output, BPF_JMP | BPF_JEQ | BPF_K, INIT, 1, 0);
+	put_answer(output, SECCOMP_RET_ALLOW);
+	put_answer(output, ANSWER(EPERM));
+}
+
+static void put_ioctl(struct output *output)
+{
+	const unsigned int count = iso_seccomp_ioctl_count;
+	put(output, BPF_LD | BPF_W | BPF_ABS, LOW_ARGUMENT(1), 0, 0);
+	for (unsigned int i = 0; i < count; i++)
+		put(output, BPF_JMP | BPF_JEQ | BPF_K, iso_seccomp_ioctls[i],
+		    (unsigned char)(count - i), 0);
+	put_answer(output, SECCOMP_RET_ALLOW);
+	put_answer(output, ANSWER(EPERM));
+}
+
+/* The family, and of each the protocol. */
+static void put_socket(struct output *output)
+{
+	const unsigned int refused = iso_seccomp_protocol_refused_count;
+	const unsigned char block = (unsigned char)(2 + refused + 2);
+	for (unsigned int i = 0; i < iso_seccomp_family_count; i++) {
+		const struct iso_seccomp_family *family = &iso_seccomp_families[i];
+		put(output, BPF_LD | BPF_W | BPF_ABS, LOW_ARGUMENT(0), 0, 0);
+		put(output, BPF_JMP | BPF_JEQ | BPF_K, family->family, 0, block);
+		put(output, BPF_LD | BPF_W | BPF_ABS, LOW_ARGUMENT(2), 0, 0);
+		put(output, BPF_JMP | BPF_JGT | BPF_K, family->highest_protocol,
+		    (unsigned char)(refused + 1), 0);
+		for (unsigned int j = 0; j < refused; j++)
+			put(output, BPF_JMP | BPF_JEQ | BPF_K, iso_seccomp_protocols_refused[j],
+			    (unsigned char)(refused - j), 0);
+		put_answer(output, SECCOMP_RET_ALLOW);
+		put_answer(output, ANSWER(EPROTONOSUPPORT));
+	}
+	put_answer(output, ANSWER(EAFNOSUPPORT));
+}
+
+/* All blocks, noting their places; the search that leads to them is known only then. */
+static void put_blocks(struct output *output)
+{
+	for (unsigned int i = 0; i < shape_count; i++) {
+		output->places[MODES + i] = output->count;
+		put_mode(output, &shapes[i]);
+	}
+	for (unsigned int i = 0; i < ARGUMENTS; i++) {
+		output->places[TARGETS + i] = output->count;
+		put_target(output, i);
+	}
+	output->places[IOCTL] = output->count;
+	put_ioctl(output);
+	output->places[SOCKET] = output->count;
+	put_socket(output);
+	output->places[CONDITIONS] = output->count;
+}
+
 /*
  * The way to a verdict by the number alone. A wrong architecture and x32 numbers go on to
  * libseccomp's own check, which kills.
  */
-static void put_preamble(struct output *output)
+static void put_preamble(struct output *output, bool may_set_id)
 {
 	static unsigned char verdicts[HIGHEST_PROBED + 1];
 	static struct range ranges[HIGHEST_PROBED + 1];
-	const unsigned int ioctls = iso_seccomp_ioctl_count;
-	judge_all(verdicts);
+	judge_all(verdicts, may_set_id);
 	size_t range_count = find_ranges(verdicts, ranges);
 
 	const size_t head = 4;
 	output->places[ALLOW] = head + range_count - 1;
 	output->places[REFUSE] = output->places[ALLOW] + 1;
 	output->places[ABSENT] = output->places[ALLOW] + 2;
-	output->places[IOCTL] = output->places[ALLOW] + 3;
-	output->places[CONDITIONS] = output->places[IOCTL] + 1 + ioctls + 2;
+	output->count = output->places[ABSENT] + 1;
+	put_blocks(output);
+	const size_t end = output->count;
 
+	output->count = 0;
 	put(output, BPF_LD | BPF_W | BPF_ABS, OFFSET(arch), 0, 0);
 	put(output, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0,
 	    distance(output, output->places[CONDITIONS]));
@@ -216,23 +338,19 @@ static void put_preamble(struct output *output)
 	put(output, BPF_JMP | BPF_JGE | BPF_K, X32_BIT,
 	    distance(output, output->places[CONDITIONS]), 0);
 	put_search(output, ranges, range_count);
-	put(output, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
-	put(output, BPF_RET | BPF_K, ANSWER(EPERM), 0, 0);
-	put(output, BPF_RET | BPF_K, ANSWER(ENOSYS), 0, 0);
-	put(output, BPF_LD | BPF_W | BPF_ABS, LOW_ARGUMENT(1), 0, 0);
-	for (unsigned int i = 0; i < ioctls; i++)
-		put(output, BPF_JMP | BPF_JEQ | BPF_K, iso_seccomp_ioctls[i],
-		    (unsigned char)(ioctls - i), 0);
-	put(output, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
-	put(output, BPF_RET | BPF_K, ANSWER(EPERM), 0, 0);
-	check(output->count == output->places[CONDITIONS] ? 0 : -EINVAL, "the preamble's length");
+	put_answer(output, SECCOMP_RET_ALLOW);
+	put_answer(output, ANSWER(EPERM));
+	put_answer(output, ANSWER(ENOSYS));
+	check(output->count == output->places[ABSENT] + 1 ? 0 : -EINVAL, "the search's length");
+	output->count = end;
 }
 
-int main(void)
+/* gen_seccomp [set-id]: the filter of those who may make set-id files. */
+int main(int argc, char **argv)
 {
 	static struct sock_filter program[FILTER_MAX + 1];
 	struct output output = {.program = program};
-	put_preamble(&output);
+	put_preamble(&output, argc > 1 && strcmp(argv[1], "set-id") == 0);
 	size_t count = output.count;
 	count += compile_conditions(program + count, FILTER_MAX - count);
 

@@ -2,11 +2,15 @@
  * Why others are not here: namespaces and mounts (setns, mount, fsopen, pivot_root, …) would
  * rebuild what the sandbox took away and open the kernel's largest attack surface; keyrings are not
  * namespaced; bpf, perf_event_open, userfaultfd and io_uring are rich sources of kernel faults, and
- * io_uring does filtered work unfiltered, too; modules, kexec, clocks, swap, quota are the host's.
+ * io_uring does filtered work unfiltered, too; modules, kexec, clocks, swap, quota are the host's. So
+ * is what a sync writes and where memory lies on its nodes (mbind); kcmp and pidfd_getfd look into
+ * other processes, and memfd_secret takes memory that nobody can reclaim or look at.
  */
 #include "sandbox/filter/seccomp_profile.h"
 
 #include <errno.h>
+#include <linux/in.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
@@ -22,7 +26,6 @@ const char *const iso_seccomp_allowed[] = {
 	/* files and directories */
 	"read",
 	"write",
-	"open",
 	"close",
 	"stat",
 	"fstat",
@@ -39,11 +42,7 @@ const char *const iso_seccomp_allowed[] = {
 	"access",
 	"faccessat",
 	"faccessat2",
-	"fchmodat2",
 	"cachestat",
-	"openat",
-	"openat2",
-	"creat",
 	"newfstatat",
 	"statx",
 	"getdents",
@@ -65,16 +64,11 @@ const char *const iso_seccomp_allowed[] = {
 	"symlinkat",
 	"readlink",
 	"readlinkat",
-	"chmod",
-	"fchmod",
-	"fchmodat",
 	"chown",
 	"fchown",
 	"lchown",
 	"fchownat",
 	"umask",
-	"mknod",
-	"mknodat",
 	"utime",
 	"utimes",
 	"utimensat",
@@ -84,7 +78,6 @@ const char *const iso_seccomp_allowed[] = {
 	"fallocate",
 	"fsync",
 	"fdatasync",
-	"sync",
 	"syncfs",
 	"sync_file_range",
 	"fadvise64",
@@ -118,17 +111,10 @@ const char *const iso_seccomp_allowed[] = {
 	"pipe",
 	"pipe2",
 	"memfd_create",
-	"memfd_secret",
 	"inotify_init",
 	"inotify_init1",
 	"inotify_add_watch",
 	"inotify_rm_watch",
-	"io_setup",
-	"io_destroy",
-	"io_submit",
-	"io_cancel",
-	"io_getevents",
-	"io_pgetevents",
 	"eventfd",
 	"eventfd2",
 	/* waiting */
@@ -162,7 +148,6 @@ const char *const iso_seccomp_allowed[] = {
 	"pkey_free",
 	"pkey_mprotect",
 	"membarrier",
-	"mbind",
 	"set_mempolicy",
 	"get_mempolicy",
 	"process_mrelease",
@@ -200,30 +185,21 @@ const char *const iso_seccomp_allowed[] = {
 	"ptrace",
 	"process_vm_readv",
 	"process_vm_writev",
-	"kcmp",
 	"pidfd_open",
 	"pidfd_send_signal",
-	"pidfd_getfd",
 	"sched_yield",
 	"sched_getaffinity",
-	"sched_setaffinity",
 	"sched_getparam",
-	"sched_setparam",
 	"sched_getscheduler",
-	"sched_setscheduler",
 	"sched_getattr",
-	"sched_setattr",
 	"sched_get_priority_max",
 	"sched_get_priority_min",
 	"sched_rr_get_interval",
 	"getpriority",
-	"setpriority",
 	"ioprio_get",
-	"ioprio_set",
 	"getcpu",
 	"getrlimit",
 	"setrlimit",
-	"prlimit64",
 	"getrusage",
 	"times",
 	"seccomp",
@@ -323,10 +299,43 @@ const char *const iso_seccomp_allowed[] = {
 	NULL,
 };
 
-/* clone3 hides its flags behind a pointer: ENOSYS makes libc use clone. */
-const char *const iso_seccomp_absent[] = {"clone3", NULL};
+/*
+ * clone3 hides its flags behind a pointer, and openat2 its mode: ENOSYS makes programs use clone and
+ * openat. Asynchronous I/O of the old kind takes from a number that the whole host shares.
+ */
+const char *const iso_seccomp_absent[] = {
+	"clone3",    "openat2",	     "io_setup",      "io_destroy", "io_submit",
+	"io_cancel", "io_getevents", "io_pgetevents", NULL,
+};
 
-static const uint64_t socket_families[] = {AF_UNIX, AF_INET, AF_INET6};
+/* A directory made by mkdir is left alone: the kernel drops the bits there. */
+const struct iso_seccomp_mode iso_seccomp_modes[] = {
+	{"chmod", 1, -1},     {"fchmod", 1, -1},   {"creat", 1, -1},
+	{"mknod", 1, -1},     {"fchmodat", 2, -1}, {"open", 2, 1},
+	{"fchmodat2", 2, -1}, {"mknodat", 2, -1},  {"openat", 3, 2},
+};
+const unsigned int iso_seccomp_mode_count = ISO_COUNT(iso_seccomp_modes);
+
+const struct iso_seccomp_target iso_seccomp_targets[] = {
+	{"prlimit64", 0},	   {"sched_setaffinity", 0}, {"sched_setparam", 0},
+	{"sched_setscheduler", 0}, {"sched_setattr", 0},     {"setpriority", 1},
+	{"ioprio_set", 1},
+};
+const unsigned int iso_seccomp_target_count = ISO_COUNT(iso_seccomp_targets);
+
+/* Of netlink only the part that tells of the payload's own network. Of the internet's protocols not
+ * those that the host may load a module for. */
+const struct iso_seccomp_family iso_seccomp_families[] = {
+	{AF_UNIX, UINT32_MAX},
+	{AF_INET, IPPROTO_RAW},
+	{AF_INET6, IPPROTO_RAW},
+	{AF_NETLINK, NETLINK_ROUTE},
+};
+const unsigned int iso_seccomp_family_count = ISO_COUNT(iso_seccomp_families);
+const uint32_t iso_seccomp_protocols_refused[] = {IPPROTO_DCCP, IPPROTO_L2TP, IPPROTO_SCTP,
+						  IPPROTO_UDPLITE};
+const unsigned int iso_seccomp_protocol_refused_count = ISO_COUNT(iso_seccomp_protocols_refused);
+
 static const uint64_t socketpair_families[] = {AF_UNIX};
 /* PER_LINUX, PER_LINUX32, UNAME26, both, ADDR_NO_RANDOMIZE (debuggers), and the query. */
 static const uint64_t personalities[] = {0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff};
@@ -337,7 +346,6 @@ static const uint64_t personalities[] = {0, 0x8, 0x20000, 0x20008, 0x40000, 0xff
 	}
 
 const struct iso_seccomp_choice iso_seccomp_choices[] = {
-	CHOICE("socket", 0, socket_families, EAFNOSUPPORT),
 	CHOICE("socketpair", 0, socketpair_families, EAFNOSUPPORT),
 	CHOICE("personality", 0, personalities, 0),
 };
@@ -353,6 +361,7 @@ const struct iso_seccomp_flags iso_seccomp_flag_rules[] = {
 };
 const unsigned int iso_seccomp_flag_rule_count = ISO_COUNT(iso_seccomp_flag_rules);
 
-/* Typing into a terminal, directly or through the console's own call. */
-const uint32_t iso_seccomp_ioctls[] = {TIOCSTI, TIOCLINUX};
+/* Typing into a terminal, directly or through the console's own call; and line disciplines, for
+ * which the host loads modules. */
+const uint32_t iso_seccomp_ioctls[] = {TIOCSTI, TIOCLINUX, TIOCSETD};
 const unsigned int iso_seccomp_ioctl_count = ISO_COUNT(iso_seccomp_ioctls);

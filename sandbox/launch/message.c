@@ -77,7 +77,9 @@ int iso_message_compose(const struct iso_plan *plan, char **ret_message, size_t 
 	ISO_CLEANUP(iso_strv_done) struct iso_strv strings = {0};
 	if (gather_strings(plan, &strings, err) < 0)
 		return -1;
-	size_t filter_size = iso_default_filter_count * sizeof(iso_default_filter[0]);
+	size_t filter_count;
+	const struct sock_filter *filter = iso_default_filter(world->capabilities, &filter_count);
+	size_t filter_size = filter_count * sizeof(*filter);
 	size_t custom_size = world->seccomp.count * sizeof(world->seccomp.instructions[0]);
 	size_t strings_offset = sizeof(struct iso_init_config) + filter_size + custom_size;
 	size_t size = strings_offset + strings_size(&strings);
@@ -94,7 +96,7 @@ int iso_message_compose(const struct iso_plan *plan, char **ret_message, size_t 
 		.inner_gid = world->identity.inner_gid,
 		.host_uid = world->identity.host_uid,
 		.host_gid = world->identity.host_gid,
-		.filter_count = (uint32_t)iso_default_filter_count,
+		.filter_count = (uint32_t)filter_count,
 		.capabilities = world->capabilities,
 		.custom_count = (uint32_t)world->seccomp.count,
 		.workdir_offset = (uint32_t)strings_offset,
@@ -110,7 +112,7 @@ int iso_message_compose(const struct iso_plan *plan, char **ret_message, size_t 
 	if (message == NULL)
 		return iso_error_nomem(err);
 	char *cursor = append(message, &config, sizeof(config));
-	cursor = append(cursor, iso_default_filter, filter_size);
+	cursor = append(cursor, filter, filter_size);
 	cursor = append(cursor, world->seccomp.instructions, custom_size);
 	for (size_t i = 0; i < strings.count; i++)
 		cursor = stpcpy(cursor, strings.items[i]) + 1;

@@ -96,4 +96,9 @@ as_user "$base/tools/isorun" run --timeout 60s -- sh -c 'git clone -q source min
   git -c user.name=x -c user.email=x@x commit -qam x && git log --format=%s | head -1' >"$base/out" 2>&1
 is 'as an ordinary user: git' "$? $(cat "$base/out")" '0 x'
 
+# F043: programs that ask for the network's interfaces get an answer.
+is 'F043 node: the interfaces' \
+  "$("$ISORUN" run -- node -e 'console.log(Object.keys(require("os").networkInterfaces()).join())' 2>&1)" lo
+is 'F043 ip: the addresses' "$("$ISORUN" run -- ip -brief addr 2>&1 | sed 's/ .*//')" lo
+
 finish

@@ -157,7 +157,9 @@ kill init ok
 socket unix ok
 socket inet ok
 socket inet6 ok
-socket netlink EAFNOSUPPORT
+socket netlink ok
+socket netlink uevent EPROTONOSUPPORT
+socket mptcp EPROTONOSUPPORT
 socket packet EAFNOSUPPORT
 socket vsock EAFNOSUPPORT
 socket alg EAFNOSUPPORT
@@ -165,6 +167,21 @@ socket 64-bit family EAFNOSUPPORT
 ioctl TIOCSTI EPERM
 ioctl TIOCSTI 64-bit EPERM
 ioctl TIOCLINUX EPERM
+ioctl TIOCSETD EPERM
+creat set-id EPERM
+creat ok
+chmod set-id EPERM
+fchmodat set-group-id EPERM
+openat set-id EPERM
+openat tmpfile set-id EPERM
+openat2 ENOSYS
+mknod set-id EPERM
+mkdir set-group-id ok
+io_setup ENOSYS
+prlimit init EPERM
+setpriority init EPERM
+sched_setaffinity init EPERM
+kcmp EPERM
 unknown call ENOSYS
 getpid ok
 i386 entry SIGSYS
@@ -175,7 +192,23 @@ run -- ./probe_syscalls
 second_wall=EPERM
 [ "$(field .isolation.landlock_abi)" = null ] || second_wall=EACCES
 sed -i "s/^mknod device EPERM$/mknod device $second_wall/" "$base/expected"
-is 'escapes-2 T157 T175 T176 the system call table' "$out" "$(cat "$base/expected")"
+is 'escapes-2 T157 T175 T176 F010 F043 F084 F088 F097 the system call table' "$out" "$(cat "$base/expected")"
+# F010: nothing that runs with its owner's rights is left, whatever makes it; what only inherits a group works.
+rm -rf bits && mkdir bits
+chmod 2755 bits
+printf '#!/bin/sh\n' >bits/program
+run -- sh -c 'cd bits; cp program a; chmod 4755 a; cp program b; chmod u+s b; install -m 4755 program c; install -m 2755 program d
+  (umask 0; cp -p program e; tar c program | tar x --transform s/program/f/ --mode=u+s); mkdir inherits; cp program inherits/g; true'
+is 'F010 no set-id file is left' "$code $(find bits -type f -perm /6000)" '0 '
+is 'F010 a directory still inherits its group bit' "$(stat -c %A bits/inherits | cut -c7)" s
+run --cap fsetid -- true
+is 'F010 who may is for a policy to say' "$code" 125
+printf '{"root": "%s", "permissions": ["EXECUTE", "WRITE", "PRIVILEGED"], "capabilities": ["fsetid"]}' "$workspace" >"$base/set-id.json"
+"$ISORUN" run --policy "$base/set-id.json" --cap fsetid --receipt "$base/receipt" -- sh -c 'cp bits/program bits/h; chmod 4755 bits/h'
+receipt=$(cat "$base/receipt")
+is 'F010 a policy with CAP_FSETID allows it, and the diff says so' "$(stat -c %a bits/h) $(field '[.workspace.sensitive[]|.path,.why]')" \
+  '4755 ["bits/h","it runs with the rights of its owner or group"]'
+rm -rf bits
 run --root -- ./probe_syscalls
 is 'escapes-2 the same table as root inside' "$out" "$(cat "$base/expected")"
 is 'T11 Landlock is in force exactly when the kernel has it' "$(field .isolation.landlock_abi)" \

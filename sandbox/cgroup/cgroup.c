@@ -28,6 +28,8 @@
 #define DIRECTORY_FLAGS	       (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 #define CPU_PERIOD_US	       100000
 #define RMDIR_RETRY_NS	       500000
+#define CHARGED_AT_ONCE	       (256 * 1024) /* at most, where there is no smaller piece to be had */
+#define UNLIMITED_IN_V1	       (UINT64_C(1) << 62) /* its largest numbers mean that */
 #define DEPTH_MAX	       64
 #define LINKS_WITHOUT_CHILDREN 2    /* its name and its "." */
 #define COUNTERS_SIZE	       4096 /* of a file of them */
@@ -168,6 +170,19 @@ static int watch_v1_oom(struct iso_cgroup *cgroup, struct iso_error *err)
 	return 0;
 }
 
+/* In v1 what sockets hold is counted apart, and not at all without a limit of its own. */
+static int limit_v1_sockets(const struct iso_cgroup *cgroup, uint64_t bytes, struct iso_error *err)
+{
+	static const char file[] = "memory.kmem.tcp.limit_in_bytes";
+	int dir_fd = cgroup->v1_fds[ISO_V1_MEMORY];
+	uint64_t effective;
+	if (faccessat(dir_fd, file, F_OK, 0) < 0)
+		return 0; /* a kernel that does not count it */
+	if (write_number(cgroup, dir_fd, file, bytes, err) < 0)
+		return -1;
+	return read_back(cgroup, dir_fd, file, bytes, &effective, err);
+}
+
 static int limit_memory(struct iso_cgroup *cgroup, uint64_t bytes, struct iso_error *err)
 {
 	bool unified = cgroup->mode == ISO_CGROUP_UNIFIED;
@@ -179,7 +194,7 @@ static int limit_memory(struct iso_cgroup *cgroup, uint64_t bytes, struct iso_er
 		return -1;
 	if (unified)
 		return write_number(cgroup, dir_fd, "memory.oom.group", 1, err);
-	return watch_v1_oom(cgroup, err);
+	return limit_v1_sockets(cgroup, bytes, err) < 0 ? -1 : watch_v1_oom(cgroup, err);
 }
 
 static int limit_pids(struct iso_cgroup *cgroup, uint64_t count, struct iso_error *err)
@@ -341,6 +356,53 @@ uint64_t iso_cgroup_memory(const struct iso_cgroup *cgroup)
 		       : read_number(cgroup->v1_fds[ISO_V1_MEMORY], "memory.usage_in_bytes");
 }
 
+uint64_t iso_cgroup_oom_kills(const struct iso_cgroup *cgroup)
+{
+	return cgroup->mode == ISO_CGROUP_UNIFIED
+		       ? read_keyed(cgroup->dir_fd, "memory.events", "oom_kill")
+		       : read_keyed(cgroup->v1_fds[ISO_V1_MEMORY], "memory.oom_control",
+				    "oom_kill");
+}
+
+void iso_cgroup_take_oom(const struct iso_cgroup *cgroup)
+{
+	uint64_t count;
+	(void)!read(cgroup->oom_fd, &count, sizeof(count)); /* EAGAIN: it is taken */
+}
+
+/* Who is killed although its own limit was never in the way is killed for a limit above. In v1 the
+ * peak tells: its counter of failures stays 0 where the limit with swap, which is the same, fails
+ * first. */
+static bool is_killed_from_above(const struct iso_cgroup *cgroup, uint64_t peak_bytes)
+{
+	if (cgroup->mode == ISO_CGROUP_UNIFIED)
+		return read_keyed(cgroup->dir_fd, "memory.events.local", "oom") == 0;
+	return peak_bytes != ISO_UNKNOWN &&
+	       peak_bytes + CHARGED_AT_ONCE < cgroup->memory_effective_bytes;
+}
+
+/* The smallest limit of those above, up to where there is none any more. */
+static uint64_t find_limit_above(const struct iso_cgroup *cgroup)
+{
+	bool unified = cgroup->mode == ISO_CGROUP_UNIFIED;
+	const char *file = unified ? "memory.max" : "memory.limit_in_bytes";
+	int site_fd = unified ? cgroup->site->dir_fd : cgroup->site->v1_dir_fds[ISO_V1_MEMORY];
+	uint64_t smallest = ISO_UNLIMITED;
+	int fd = openat(site_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int level = 0; fd >= 0 && level < DEPTH_MAX; level++) {
+		uint64_t limit = read_number(fd, file);
+		if (limit == ISO_UNKNOWN)
+			break;
+		if (limit < smallest && limit < UNLIMITED_IN_V1)
+			smallest = limit;
+		int above = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		iso_fd_close(fd);
+		fd = above;
+	}
+	iso_fd_close(fd);
+	return smallest;
+}
+
 void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_usage *ret_usage)
 {
 	bool unified = cgroup->mode == ISO_CGROUP_UNIFIED;
@@ -354,13 +416,17 @@ void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_us
 		.cpu_system_us = has_cpu ? find_value(cpu, "system_usec") : ISO_UNKNOWN,
 		.memory_peak_bytes = read_number(memory_fd, unified ? "memory.peak"
 								    : "memory.max_usage_in_bytes"),
-		.oom_kills = unified ? read_keyed(memory_fd, "memory.events", "oom_kill")
-				     : read_keyed(memory_fd, "memory.oom_control", "oom_kill"),
+		.oom_kills = iso_cgroup_oom_kills(cgroup),
 		.pids_peak_count = read_number(pids_fd, "pids.peak"),
 		.pids_limit_hits = read_keyed(pids_fd, "pids.events", "max"),
 	};
 	if (usage.pids_peak_count != ISO_UNKNOWN && usage.pids_peak_count >= INIT_COUNT)
 		usage.pids_peak_count -= INIT_COUNT;
+	if (usage.oom_kills != ISO_UNKNOWN && usage.oom_kills > 0 &&
+	    is_killed_from_above(cgroup, usage.memory_peak_bytes)) {
+		usage.killed_from_above = true;
+		usage.limit_above_bytes = find_limit_above(cgroup);
+	}
 	*ret_usage = usage;
 }
 

@@ -55,6 +55,9 @@ struct iso_cgroup_usage {
 	uint64_t cpu_user_us, cpu_system_us;
 	uint64_t memory_peak_bytes, pids_peak_count;
 	uint64_t oom_kills, pids_limit_hits;
+	bool killed_from_above;	    /* with oom_kills: not its own limit was the cause */
+	uint64_t limit_above_bytes; /* then: the smallest memory limit of the cgroups above, or
+				     * ISO_UNLIMITED */
 };
 
 /*
@@ -115,6 +118,13 @@ void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_us
  */
 int iso_cgroup_try_remove(struct iso_cgroup *cgroup);
 int iso_cgroup_remove(struct iso_cgroup *cgroup, int64_t deadline_ns, struct iso_error *err);
+
+/* How many members the kernel has killed for want of memory, by now; ISO_UNKNOWN. Somebody else's
+ * want counts as well, but only kills in here do. */
+uint64_t iso_cgroup_oom_kills(const struct iso_cgroup *cgroup);
+
+/* Forget what `oom_fd` has announced, so that it announces the next. */
+void iso_cgroup_take_oom(const struct iso_cgroup *cgroup);
 
 /* Remove the cgroup directory `name` in `parent_fd` with those that somebody has made below it; one
  * that is gone is fine. 0, or -1 with errno: EBUSY while there are members. */

@@ -111,6 +111,27 @@ static void set_payload_end(const struct iso_ending *ending, struct iso_outcome 
 		outcome->payload_signal = WTERMSIG(ending->wait_status);
 }
 
+/* Which limit it was: the run's own, one of a cgroup above, or the machine's end. */
+static void explain_memory(const struct iso_plan *plan, const struct iso_cgroup_usage *usage,
+			   struct iso_error *err)
+{
+	if (!usage->killed_from_above) {
+		iso_error_set(err, ISO_ERR_SYSTEM, 0,
+			      "Command exceeded its memory limit of %" PRIu64 " bytes",
+			      plan->world.limits.memory_max_bytes);
+	} else if (usage->limit_above_bytes != ISO_UNLIMITED) {
+		iso_error_set(err, ISO_ERR_SYSTEM, 0,
+			      "Command was killed for a memory limit above its own: %" PRIu64
+			      " bytes for all in a cgroup that isorun is in",
+			      usage->limit_above_bytes);
+		iso_error_hint(err, "give it a smaller limit (--memory), or that cgroup a larger "
+				    "one");
+	} else {
+		iso_error_set(err, ISO_ERR_SYSTEM, 0,
+			      "Command was killed because the machine ran out of memory");
+	}
+}
+
 void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 		  const struct iso_cgroup_usage *usage, struct iso_outcome *ret_outcome)
 {
@@ -125,9 +146,7 @@ void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 	} else if (out_of_memory) {
 		set(outcome, ISO_STATUS_MEMORY_LIMIT, EXIT_SIGNAL_BASE + SIGKILL,
 		    ISO_CLASS_MEMORY_LIMIT);
-		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,
-			      "Command exceeded its memory limit of %" PRIu64 " bytes",
-			      plan->world.limits.memory_max_bytes);
+		explain_memory(plan, usage, &outcome->error);
 	} else if (ending->setup_timed_out) {
 		set(outcome, ISO_STATUS_LAUNCH_FAILED, EXIT_ISORUN_FAILED, ISO_CLASS_LAUNCH_FAILED);
 		iso_error_set(&outcome->error, ISO_ERR_LAUNCH, 0, "set up the isolation: it hangs");

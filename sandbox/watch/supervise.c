@@ -24,6 +24,8 @@
 #define PROGRESS_MS	 1000
 #define CANCEL_AT_ONCE	 2 /* a second cancel skips the grace */
 #define CANCELS_PER_STEP 64
+#define OOM_LIMIT_MS	 100 /* from a want of memory to the kill for it; 7 were measured */
+#define OOM_LOOK_MS	 1
 
 enum {
 	SLOT_CONTROL,
@@ -399,6 +401,21 @@ static void show_progress(struct iso_supervision *run, int64_t now)
 	run->on_progress(run->progress_data, &progress);
 }
 
+/* What is announced in v1 is a want of memory, here or above, before anybody is killed for it. Only
+ * a kill in here is ours; then all the others go, as in v2. */
+static void look_for_oom_kill(struct iso_supervision *run)
+{
+	uint64_t kills = iso_cgroup_oom_kills(run->cgroup);
+	if (kills != ISO_UNKNOWN && kills > 0) {
+		run->ending.oom_seen = true;
+		run->oom_until_ns = ISO_NEVER;
+		if (run->phase < ISO_PHASE_KILLED)
+			kill_early(run);
+	} else if (iso_clock_mono_ns() >= run->oom_until_ns) {
+		run->oom_until_ns = ISO_NEVER;
+	}
+}
+
 static void dispatch(struct iso_supervision *run)
 {
 	const struct iso_watch *watch = run->watch;
@@ -414,10 +431,11 @@ static void dispatch(struct iso_supervision *run)
 	if (iso_watch_is_ready(watch, SLOT_CANCEL))
 		on_cancel(run);
 	if (iso_watch_is_ready(watch, SLOT_OOM)) {
-		run->ending.oom_seen = true;
-		if (run->phase < ISO_PHASE_KILLED)
-			kill_early(run);
+		iso_cgroup_take_oom(run->cgroup);
+		run->oom_until_ns = iso_deadline_after(iso_clock_mono_ns(), OOM_LIMIT_MS);
 	}
+	if (run->oom_until_ns != ISO_NEVER)
+		look_for_oom_kill(run);
 	/* Records first: the init sends them before it ends. */
 	bool init_ended = iso_watch_is_ready(watch, SLOT_INIT) && run->phase < ISO_PHASE_ENDED;
 	if (iso_watch_is_ready(watch, SLOT_CONTROL) || init_ended)
@@ -428,8 +446,11 @@ static void dispatch(struct iso_supervision *run)
 
 static void prepare_to_wait(struct iso_supervision *run)
 {
+	int64_t due = iso_deadline_min(next_deadline(run), run->progress_due_ns);
+	if (run->oom_until_ns != ISO_NEVER)
+		due = iso_deadline_min(due, iso_deadline_after(iso_clock_mono_ns(), OOM_LOOK_MS));
 	want(run);
-	iso_watch_arm(run->watch, iso_deadline_min(next_deadline(run), run->progress_due_ns));
+	iso_watch_arm(run->watch, due);
 }
 
 /* After what came from outside of a step: the next one is due when something can happen, at once
@@ -468,6 +489,7 @@ void iso_supervise_begin(struct iso_supervision *run)
 	run->ending = (struct iso_ending){0};
 	run->phase = ISO_PHASE_SETUP;
 	run->control_open = run->cancel_open = true;
+	run->oom_until_ns = ISO_NEVER;
 	run->cancel_count = 0;
 	run->cancel_size = sizeof(uint32_t);
 	run->terminal = (struct iso_terminal){.master_fd = -1, .input_fd = -1};

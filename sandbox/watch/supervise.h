@@ -25,7 +25,7 @@ struct iso_ending {
 	bool deadline_passed;	   /* the wall limit ended it */
 	bool setup_timed_out;	   /* set-up hung */
 	int cancel_signal;	   /* the caller ended it with this signal, or 0 */
-	bool oom_seen;		   /* hybrid: the kernel announced out-of-memory */
+	bool oom_seen;		   /* hybrid: the kernel killed a member for want of memory */
 	bool killed;		   /* everything was killed before the payload had ended */
 	bool left_behind;	   /* members survived the kill (uninterruptible) */
 	uint64_t survivors_killed; /* descendants that outlived the payload */
@@ -62,6 +62,7 @@ struct iso_supervision {
 	struct iso_ending ending; /* to be read once it is done */
 	enum iso_phase phase;
 	int64_t wall_deadline_ns, phase_deadline_ns, progress_due_ns;
+	int64_t oom_until_ns; /* until then an announced kill may come; else ISO_NEVER */
 	int cancel_count;
 	size_t cancel_size; /* of one message there */
 	bool control_open, cancel_open;

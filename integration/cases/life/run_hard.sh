@@ -66,8 +66,28 @@ if [ "$(id -u)" = 0 ]; then
   sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$parent" "$ISORUN" run --timeout 20s --json -- \
     ./probe_hostile hog-alone 200 >"$base/receipt" 2>/dev/null
   receipt=$(cat "$base/receipt")
-  is 'T53 killed for the limit of a parent: memory_limit all the same' "$(field '[.status,.usage.oom_kills > 0]')" '["memory_limit",true]'
+  is 'T53 F021 killed for the limit of a parent: memory_limit all the same' "$(field '[.status,.usage.oom_kills > 0]')" '["memory_limit",true]'
+  contains 'F023 and the limit that was hit is named' "$(field .error)" 'a memory limit above its own: 50331648 bytes'
+  # F020: a neighbour in the parent wants more than there is, and only the neighbour goes.
+  sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$parent" "$ISORUN" run --json -- sh -c 'echo ready; sleep 3' >"$base/receipt" 2>/dev/null &
+  innocent=$!
+  sleep 0.5
+  sh -c 'echo $$ >"$0/cgroup.procs"; for i in 1 2 3; do "$1" hog-alone 100; done; true' "$parent" ./probe_hostile >/dev/null 2>&1
+  wait $innocent
+  receipt=$(cat "$base/receipt")
+  is 'F020 a run beside one that takes all is not blamed' "$(field '[.status,.usage.oom_kills]')" '["completed",0]'
   rmdir "$parent"
+fi
+
+# F083: what sockets hold is bounded as well, where the kernel counts it apart.
+run_cgroup="find $own_cgroups -type d -name isorun-*"
+"$ISORUN" run --memory 64M -- sh -c 'echo ready; sleep 2' >"$base/ready" &
+pid=$!
+wait_for_text "$base/ready"
+limits=$($run_cgroup -exec sh -c 'cat "$0/memory.kmem.tcp.limit_in_bytes" 2>/dev/null' {} \;)
+wait $pid
+if [ -e /sys/fs/cgroup/memory/memory.kmem.tcp.limit_in_bytes ]; then
+  is 'F083 the memory of sockets has the limit, too' "$limits" 67108864
 fi
 
 segments() { ipcs -m | grep -c '^0x'; }

@@ -253,8 +253,9 @@ bool iso_run_step(iso_run *run);
 
 /*
  * End a run that goes on: its payload gets `signal_number` (1 to 64; SIGTERM for any other), and is
- * killed when the grace is over or at the second call. SIGWINCH ends nothing: see `cancel_fd`. The
- * end comes as any other, by iso_run_step.
+ * killed when the grace is over or at the second call. Signals that mean no end reach it as
+ * SIGTERM. SIGUSR1 and SIGUSR2 are passed on and end nothing, nor does SIGWINCH: see `cancel_fd`.
+ * The end comes as any other, by iso_run_step.
  */
 void iso_run_cancel(iso_run *run, int signal_number);
 

@@ -2,6 +2,7 @@
  * `isorun exec`, `isorun bash` and `isorun explain`: one tool call under a policy. What is refused
  * before a session exists is an error of the command line; all else ends in a receipt.
  */
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -115,6 +116,17 @@ static int refuse(const struct iso_error *reason)
 	return CLI_EXIT_FAILED;
 }
 
+/* What was not recorded makes the exit code of a call that may have gone well: say so. */
+static void report_unrecorded(const char *receipt)
+{
+	cJSON *root = cJSON_Parse(receipt);
+	const cJSON *audit = cJSON_GetObjectItemCaseSensitive(root, "audit");
+	const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(audit, "error"));
+	if (why != NULL)
+		fprintf(stderr, "isorun: %s\n", why);
+	cJSON_Delete(root);
+}
+
 static int call_tool(struct tool_call *call)
 {
 	struct iso_error err = {0};
@@ -139,6 +151,8 @@ static int call_tool(struct tool_call *call)
 		return cli_fail(&err);
 	if (cli_print_line(receipt) != 0)
 		return CLI_EXIT_FAILED;
+	if (!call->list && exit_code == CLI_EXIT_FAILED)
+		report_unrecorded(receipt);
 	return call->list ? 0 : exit_code;
 }
 

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,6 +21,7 @@
 #include "runner/base/array.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
+#include "runner/base/sigmask.h"
 #include "runner/workspace/snapshot_dir.h"
 
 #define READ_BUFFER_SIZE ((size_t)64 * 1024)
@@ -351,12 +351,10 @@ static void walk_all(struct worker *worker, int root_fd, struct iso_snapshot_dir
 {
 	struct walk *walk = worker->walk;
 	struct helper helper = {.considered = walk->options->threads < 2};
-	sigset_t all, saved;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &saved); /* the second worker handles no signals */
+	uint64_t saved = iso_sigmask_block(ISO_SIGMASK_ALL); /* the second worker handles none */
 	if (push(worker, root_fd, ret_root, TAKE_ALL))
 		walk_stack(worker, &helper);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	iso_sigmask_restore(saved);
 	if (helper.started) {
 		void *other;
 		walk_queue(worker);

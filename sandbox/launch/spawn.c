@@ -11,6 +11,7 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/file/fd.h"
+#include "runner/base/sigmask.h"
 #include "sandbox/child/rawcall.h"
 
 #define ABANDON_LIMIT_MS 5000
@@ -28,11 +29,9 @@ int iso_spawn(const struct iso_spawn *spawn, struct iso_process *ret_process)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)spawn->cgroup_fd;
 	}
-	sigset_t all, saved;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &saved);
+	uint64_t saved = iso_sigmask_block(ISO_SIGMASK_ALL);
 	long pid = iso_raw_clone3(&args, sizeof(args), spawn->entry, spawn->argument);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	iso_sigmask_restore(saved);
 	if (pid < 0)
 		return (int)pid;
 	*ret_process = (struct iso_process){.pid = (pid_t)pid, .pidfd = iso_fd_above_stdio(pidfd)};

@@ -67,6 +67,13 @@ static void kill_early(struct iso_supervision *run)
 	kill_all(run);
 }
 
+/* What the init passes on to the payload; what is no end in anybody's words becomes SIGTERM. */
+static bool is_passed_on(int signal_number)
+{
+	return signal_number == SIGHUP || signal_number == SIGINT || signal_number == SIGQUIT ||
+	       signal_number == SIGTERM;
+}
+
 /*
  * Ask with `signal_number`, and kill when the grace is over. An init that is asked before it has
  * started the payload ends; that it has started it, it may not have reported yet.
@@ -77,7 +84,7 @@ static void terminate(struct iso_supervision *run, int signal_number)
 		kill_early(run);
 		return;
 	}
-	iso_process_signal(run->process, signal_number);
+	iso_process_signal(run->process, is_passed_on(signal_number) ? signal_number : SIGTERM);
 	run->phase = ISO_PHASE_TERMINATING;
 	run->phase_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), run->grace_ms);
 }
@@ -214,6 +221,11 @@ static void cancel(struct iso_supervision *run, int wanted)
 	int signal_number = wanted >= 1 && wanted <= SIGRTMAX ? wanted : SIGTERM;
 	if (signal_number == SIGWINCH) {
 		iso_terminal_resize(&run->terminal);
+		return;
+	}
+	if (signal_number == SIGUSR1 || signal_number == SIGUSR2) { /* a word to the payload */
+		if (run->phase == ISO_PHASE_RUNNING)
+			iso_process_signal(run->process, signal_number);
 		return;
 	}
 	if (run->phase >= ISO_PHASE_EMPTYING)

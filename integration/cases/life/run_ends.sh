@@ -147,6 +147,33 @@ HUP 129
 QUIT 131
 EOF
 
+# F032: no signal that isorun can help ends it without a receipt.
+for signal in 14 26 27 24 29 30 16 34 64; do # ALRM VTALRM PROF XCPU IO PWR STKFLT, the first and the last of real time
+  rm -f "$base/out"
+  "$PROBES/probe_start" default-signals "$ISORUN" run --receipt "$base/receipt" -- \
+    sh -c "trap 'echo got TERM; exit 3' TERM; echo ready; sleep 30 & wait" >"$base/out" 2>/dev/null </dev/null &
+  pid=$!
+  wait_for_text "$base/out"
+  kill -"$signal" $pid
+  wait $pid
+  code=$?
+  receipt=$(cat "$base/receipt")
+  is "F032 signal $signal is a cancel, which the payload gets as TERM" "$code $(field .status) $(tail -1 "$base/out")" \
+    "$((128 + signal)) cancelled got TERM"
+done
+for signal in USR1 USR2; do
+  rm -f "$base/out"
+  "$PROBES/probe_start" default-signals "$ISORUN" run --receipt "$base/receipt" -- \
+    sh -c "trap 'echo got $signal; exit 5' $signal; echo ready; sleep 30 & wait" >"$base/out" 2>/dev/null </dev/null &
+  pid=$!
+  wait_for_text "$base/out"
+  kill -$signal $pid
+  wait $pid
+  code=$?
+  receipt=$(cat "$base/receipt")
+  is "F032 $signal is for the payload" "$code $(field .status) $(tail -1 "$base/out")" "5 failed got $signal"
+done
+
 # slow CALL MS SCRIPT: start isorun with every such call so much later. cancel: TERM it, and wait; sets code.
 # LeakSanitizer cannot run in a process that is traced, and would end it with 1; leaks are sought without strace.
 slow() {

@@ -88,7 +88,7 @@ is 'F003 an audit log that may not grow: told, and it is as before' \
 "$ISORUN" exec --policy "$base/readers.json" --tool filesystem.list --args '{"path": "."}' --audit "$operator/log" >"$base/out"
 is 'F051 a tool call that is recorded' "$? $(jq -c '[.ok,.audit.recorded]' <"$base/out")" '0 [true,true]'
 size=$(wc -c <"$operator/log")
-limited $((size / 1024)) "$ISORUN" exec --policy "$base/readers.json" --tool filesystem.list --args '{"path": "."}' --audit "$operator/log" >"$base/out"
+limited $((size / 1024)) "$ISORUN" exec --policy "$base/readers.json" --tool filesystem.list --args '{"path": "."}' --audit "$operator/log" >"$base/out" 2>"$base/err"
 is 'F051 and one that cannot be: an exit code, and the reason' \
   "$? $(jq -c '[.ok,.audit.recorded,(.audit.error|contains("File too large"))]' <"$base/out")" '125 [true,false,true]'
 is 'F003 the command itself has the default action' "$(limited 100 "$ISORUN" run -- sh -c 'head -c 200000 /dev/zero >big'; echo $?)" 153

@@ -4,19 +4,12 @@
 #include <errno.h>
 #include <time.h>
 
-static void fill(sigset_t *ret_set)
-{
-	sigemptyset(ret_set);
-	sigaddset(ret_set, SIGPIPE);
-	sigaddset(ret_set, SIGXFSZ);
-}
+#include "runner/base/sigmask.h"
 
 void iso_write_guard_begin(struct iso_write_guard *ret_guard)
 {
-	sigset_t both;
-	fill(&both);
 	sigpending(&ret_guard->pending);
-	pthread_sigmask(SIG_BLOCK, &both, &ret_guard->saved);
+	ret_guard->saved = iso_sigmask_block(iso_sigmask_of(SIGPIPE) | iso_sigmask_of(SIGXFSZ));
 }
 
 void iso_write_guard_end(const struct iso_write_guard *guard, int failed)
@@ -28,6 +21,6 @@ void iso_write_guard_end(const struct iso_write_guard *guard, int failed)
 	if (caused != 0 && sigismember(&guard->pending, caused) == 0 &&
 	    sigaddset(&one, caused) == 0)
 		(void)sigtimedwait(&one, NULL, &(struct timespec){0});
-	pthread_sigmask(SIG_SETMASK, &guard->saved, NULL);
+	iso_sigmask_restore(guard->saved);
 	errno = saved_errno;
 }

@@ -7,9 +7,10 @@
 #define ISORUN_BASE_FILE_WRITE_GUARD_H
 
 #include <signal.h>
+#include <stdint.h>
 
 struct iso_write_guard {
-	sigset_t saved;	  /* the thread's mask */
+	uint64_t saved;	  /* the thread's mask */
 	sigset_t pending; /* of both, those that were pending before */
 };
 

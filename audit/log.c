@@ -160,8 +160,8 @@ static int refuse_file(const struct iso_audit_log *log, struct iso_error *err)
 	return iso_error_hint(err, "name a file that isorun has begun, or none that exists");
 }
 
-/* Read the head from the last whole line; what stands behind that is cut off, if it is the beginning
- * of a line of ours. */
+/* Read the head from the last whole line; what stands behind that is cut off, if it is the
+ * beginning of a line of ours. */
 static int read_head(struct iso_audit_log *log, off_t size, off_t *ret_end, struct iso_error *err)
 {
 	size_t wanted =

@@ -2,7 +2,7 @@
  * audit/: the chain finds every change of a byte, and every line that is missing, moved or new
  * (AUD-1 to AUD-4). On a small log that is tried exhaustively.
  */
-#include "tests/test.h"
+#include "tests/audit_logs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,66 +20,6 @@
 #include "audit/verify.h"
 
 #define LINES 3
-
-static char directory[] = "/tmp/isorun-audit.XXXXXX";
-static char path[64];
-
-static int make_directory(void **state)
-{
-	(void)state;
-	if (mkdtemp(directory) == NULL)
-		return -1;
-	snprintf(path, sizeof(path), "%s/log", directory);
-	return 0;
-}
-
-static int remove_directory(void **state)
-{
-	(void)state;
-	char command[128];
-	snprintf(command, sizeof(command), "rm -rf %s", directory);
-	return system(command);
-}
-
-static const struct iso_audit_event event = {
-	.id = "0123456789abcdef0123456789abcdef",
-	.tool = "host.bash",
-	.status = "failed",
-	.error_class = "CommandFailed",
-	.request_sha256 = "aa",
-	.exit_code = 3,
-	.unix_ms = 1700000000123,
-};
-
-/* A fresh log of `count` lines, signed where there is a key. */
-static void write_log(int count, const struct iso_audit_key *key)
-{
-	struct iso_audit_log log;
-	struct iso_error err = {0};
-	unlink(path);
-	assert_int_equal(iso_audit_log_open(path, key, false, &log, &err), 0);
-	for (int i = 0; i < count; i++)
-		assert_int_equal(iso_audit_log_append(&log, &event, NULL, &err), 0);
-	iso_audit_log_close(&log);
-}
-
-static char *read_log(size_t *ret_size)
-{
-	FILE *file = fopen(path, "r");
-	char *text = malloc(1 << 20);
-	assert_non_null(file);
-	*ret_size = fread(text, 1, 1 << 20, file);
-	fclose(file);
-	return text;
-}
-
-static void put_log(const char *text, size_t size)
-{
-	FILE *file = fopen(path, "w");
-	assert_non_null(file);
-	assert_int_equal(fwrite(text, 1, size, file), size);
-	fclose(file);
-}
 
 static int verify(const struct iso_audit_key *key, const struct iso_audit_checkpoint *checkpoint,
 		  struct iso_audit_verdict *verdict)
@@ -331,72 +271,6 @@ static void test_AUD_4_a_torn_last_line_is_found_and_mended(void **state)
 	free(text);
 }
 
-/* F007: nobody's last line is cut off, be it only one that ends in no newline. */
-static void test_F007_a_file_that_is_no_log_stays_as_it_is(void **state)
-{
-	(void)state;
-	size_t log_size;
-	write_log(2, NULL);
-	char *text = read_log(&log_size);
-	const struct {
-		const char *tail;
-		size_t tail_size;
-		bool behind_a_log, torn;
-	} rows[] = {
-		{"no newline", 10, false, false}, {"no newline", 10, true, false},
-		{"{\"rec", 6, true, true},	  {"{\"rec", 6, false, true},
-		{"{\"rex", 6, true, false},	  {"{\"record\":{\0\0", 13, true, true},
-		{"\0\0\0\0", 4, true, true},	  {"line\nand a half", 15, false, false},
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct iso_audit_log log;
-		struct iso_error err = {0};
-		char content[4096];
-		size_t size = rows[i].behind_a_log ? log_size : 0, size_after;
-		memcpy(content, text, size);
-		memcpy(content + size, rows[i].tail, rows[i].tail_size);
-		size += rows[i].tail_size;
-		put_log(content, size);
-		assert_int_equal(iso_audit_log_open(path, NULL, false, &log, &err), 0);
-		assert_int_equal(iso_audit_log_append(&log, &event, NULL, &err),
-				 rows[i].torn ? 0 : -1);
-		iso_audit_log_close(&log);
-		char *after = read_log(&size_after);
-		if (!rows[i].torn) {
-			assert_int_equal(size_after, size);
-			assert_memory_equal(after, content, size);
-			assert_non_null(strstr(err.message, "its last line is no record"));
-		}
-		free(after);
-	}
-	free(text);
-}
-
-/* F007: a link is told as such. F006: nor does a rotation take somebody's "log.new". */
-static void test_F007_names_that_are_not_the_logs(void **state)
-{
-	(void)state;
-	struct iso_audit_log log;
-	struct iso_error err = {0};
-	char link_path[80], new_path[80], text[16] = "";
-	snprintf(link_path, sizeof(link_path), "%s/link", directory);
-	snprintf(new_path, sizeof(new_path), "%s.new", path);
-	write_log(1, NULL);
-	assert_int_equal(symlink(path, link_path), 0);
-	assert_int_equal(iso_audit_log_open(link_path, NULL, false, &log, &err), -1);
-	assert_non_null(strstr(err.message, "it is a symbolic link"));
-	unlink(link_path);
-	int fd = open(new_path, O_RDWR | O_CREAT | O_EXCL, 0600);
-	assert_int_equal(write(fd, "mine", 4), 4);
-	assert_int_equal(iso_audit_log_open(path, NULL, false, &log, &err), 0);
-	assert_int_equal(iso_audit_log_rotate(&log, &err), 0);
-	iso_audit_log_close(&log);
-	assert_int_equal(pread(fd, text, sizeof(text), 0), 4);
-	assert_int_equal(access(new_path, F_OK), 0);
-	close(fd);
-	unlink(new_path);
-}
-
 static void test_AUD_4_a_full_disk_leaves_the_log_as_it_was(void **state)
 {
 	(void)state;
@@ -501,8 +375,6 @@ int main(void)
 		cmocka_unit_test(test_AUD_3_signatures),
 		cmocka_unit_test(test_AUD_3_Ed25519_is_that_of_RFC_8032),
 		cmocka_unit_test(test_AUD_4_a_torn_last_line_is_found_and_mended),
-		cmocka_unit_test(test_F007_a_file_that_is_no_log_stays_as_it_is),
-		cmocka_unit_test(test_F007_names_that_are_not_the_logs),
 		cmocka_unit_test(test_AUD_4_a_full_disk_leaves_the_log_as_it_was),
 		cmocka_unit_test(test_AUD_4_two_writers_and_a_clock_that_jumps),
 		cmocka_unit_test(test_AUD_4_what_is_no_log_is_not_appended_to),

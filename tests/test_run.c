@@ -243,8 +243,8 @@ static void test_who_else_holds_a_pipe_is_not_waited_for(void **state)
 	close(held_fd);
 }
 
-/* A run whose processes have gone, whose reader has yet to take output, and whose pipe somebody else
- * holds as well. */
+/* A run whose processes have gone, whose reader has yet to take output, and whose pipe somebody
+ * else holds as well. */
 static iso_run *start_slow(struct iso_request *request, int *ret_held_fd, int outlet[2])
 {
 	int input[2];

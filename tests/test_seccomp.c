@@ -155,7 +155,7 @@ static void test_socket_families(void **state)
 	assert_int_equal(answer(SYS_socket, 0, 0x100000011u), SECCOMP_RET_ERRNO | EAFNOSUPPORT);
 }
 
-/* F043: its own network a payload may look at. F097: no protocol that the host loads a module for. */
+/* F043: its own network a payload may look at. F097: no protocol that loads a module. */
 static void test_F043_F097_socket_protocols(void **state)
 {
 	(void)state;

@@ -1,6 +1,8 @@
-/* Standard input from a file. Its name is the operator's, what stands there may be a payload's: a link
- * of its making is not followed out of the workspace, and what it could make us wait for is not
- * opened. */
+/*
+ * Standard input from a file. Its name is the operator's, what stands there may be a payload's: a
+ * link of its making is not followed out of the workspace, and what it could make us wait for is
+ * not opened.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -13,7 +15,7 @@
 #include "runner/base/file/reopen.h"
 #include "runner/cli/cli.h"
 
-/* As a shell's `<(…)` is, and unlike a FIFO, which has a name and perhaps nobody at its other end. */
+/* As a shell's `<(…)` is, and unlike a FIFO, which has a name and perhaps no writer. */
 static bool is_nameless_pipe(int fd)
 {
 	struct statfs fs;

@@ -21,8 +21,8 @@ struct cli_policy {
  */
 int cli_policy_apply(struct cli_run *run, struct cli_policy *ret_policy, struct iso_error *err);
 /*
- * Find out where the payload will be able to write, as far as the options say; the one time that the
- * workspace is looked up by the name that was given.
+ * Find out where the payload will be able to write, as far as the options say; the one time that
+ * the workspace is looked up by the name that was given.
  *
  * loaded  the policy, whose root is the workspace where none is named; NULL: none
  *

@@ -50,8 +50,8 @@ int cli_sink_find_fd(const char *receipt, int *ret_fd, struct iso_error *err)
 	return 0;
 }
 
-/* One of our standard streams, when the object of `st` is what it leads to: a fresh file in its place
- * would take away what is written there. -1: neither. */
+/* One of our standard streams, when the object of `st` is what it leads to: a fresh file in its
+ * place would take away what is written there. -1: neither. */
 static int find_standard_stream(const struct stat *st)
 {
 	struct stat ours;

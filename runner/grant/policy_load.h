@@ -31,9 +31,9 @@ int iso_policy_check_place(const struct iso_loaded_policy *loaded, const char *p
 			   const char *what, struct iso_error *err);
 
 /*
- * Refuse to narrow the workspace while a link stands on the way to a protected path: where that leads
- * a payload may have chosen, and whether it is in the workspace cannot be said by name. What is
- * protected and not there is fine. Errors: ISO_ERR_DENIED.
+ * Refuse to narrow the workspace while a link stands on the way to a protected path: where that
+ * leads a payload may have chosen, and whether it is in the workspace cannot be said by name. What
+ * is protected and not there is fine. Errors: ISO_ERR_DENIED.
  */
 int iso_policy_check_protected(const struct iso_loaded_policy *loaded, struct iso_error *err);
 

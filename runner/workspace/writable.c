@@ -176,9 +176,10 @@ const struct iso_named_path *iso_writable_holds_name(const struct iso_writable *
 const struct iso_named_path *iso_writable_holds(const struct iso_writable *writable,
 						const char *path)
 {
-	for (size_t i = 0; i < writable->count; i++) {
-		if (iso_path_is_beneath(path, writable->places[i].path))
-			return &writable->places[i];
+	for (size_t i = 0; writable->places != NULL && i < writable->count; i++) {
+		const struct iso_named_path *place = &writable->places[i];
+		if (iso_path_is_beneath(path, place->path))
+			return place;
 	}
 	return NULL;
 }

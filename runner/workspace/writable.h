@@ -37,8 +37,8 @@ int iso_writable_add_mounts(struct iso_writable *writable, const struct iso_moun
 int iso_writable_check(const struct iso_writable *writable, struct iso_error *err);
 
 /*
- * As iso_named_path_open for what may lie in such a place, where an earlier run can have put a link:
- * from the place on, `path` must not lead out of it. Further error: ISO_ERR_DENIED.
+ * As iso_named_path_open for what may lie in such a place, where an earlier run can have put a
+ * link: from the place on, `path` must not lead out of it. Further error: ISO_ERR_DENIED.
  */
 int iso_writable_open_beside(const struct iso_writable *writable, const char *path,
 			     const char *what, struct iso_named_path *ret_named,

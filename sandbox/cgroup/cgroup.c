@@ -24,16 +24,13 @@
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
 #include "runner/base/random.h"
+#include "sandbox/cgroup/counters.h"
 
 #define DIRECTORY_FLAGS	       (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 #define CPU_PERIOD_US	       100000
 #define RMDIR_RETRY_NS	       500000
-#define CHARGED_AT_ONCE	       (256 * 1024) /* at most, where there is no smaller piece to be had */
-#define UNLIMITED_IN_V1	       (UINT64_C(1) << 62) /* its largest numbers mean that */
 #define DEPTH_MAX	       64
-#define LINKS_WITHOUT_CHILDREN 2    /* its name and its "." */
-#define COUNTERS_SIZE	       4096 /* of a file of them */
-#define INIT_COUNT	       1    /* the init is a member too, but not the payload's */
+#define LINKS_WITHOUT_CHILDREN 2 /* its name and its "." */
 
 static const char *const mode_names[] = {
 	[ISO_CGROUP_NONE] = "none",
@@ -44,37 +41,6 @@ static const char *const mode_names[] = {
 const char *iso_cgroup_mode_name(enum iso_cgroup_mode mode)
 {
 	return mode_names[mode];
-}
-
-/* The number after `key` and a blank at a line's start in `text`, or ISO_UNKNOWN. */
-static uint64_t find_value(const char *text, const char *key)
-{
-	size_t length = strlen(key);
-	for (const char *line = text; *line != '\0';) {
-		if (strncmp(line, key, length) == 0 && line[length] == ' ')
-			return strtoull(line + length + 1, NULL, 10);
-		line = strchrnul(line, '\n');
-		if (*line == '\n')
-			line++;
-	}
-	return ISO_UNKNOWN;
-}
-
-static uint64_t read_keyed(int dir_fd, const char *file, const char *key)
-{
-	char text[COUNTERS_SIZE];
-	if (dir_fd < 0 || iso_fd_read_small(dir_fd, file, text, sizeof(text)) < 0)
-		return ISO_UNKNOWN;
-	return find_value(text, key);
-}
-
-/* A file holding one number; "max" and unreadable files are ISO_UNLIMITED and ISO_UNKNOWN. */
-static uint64_t read_number(int dir_fd, const char *file)
-{
-	char text[64];
-	if (dir_fd < 0 || iso_fd_read_small(dir_fd, file, text, sizeof(text)) < 0)
-		return ISO_UNKNOWN;
-	return strncmp(text, "max", 3) == 0 ? ISO_UNLIMITED : strtoull(text, NULL, 10);
 }
 
 static int write_number(const struct iso_cgroup *cgroup, int dir_fd, const char *file,
@@ -92,7 +58,7 @@ static int write_number(const struct iso_cgroup *cgroup, int dir_fd, const char 
 static int read_back(const struct iso_cgroup *cgroup, int dir_fd, const char *file,
 		     uint64_t requested, uint64_t *ret_effective, struct iso_error *err)
 {
-	uint64_t effective = read_number(dir_fd, file);
+	uint64_t effective = iso_cgroup_read_number(dir_fd, file);
 	if (effective > requested)
 		return iso_error_set(err, ISO_ERR_UNSUPPORTED, 0,
 				     "limit cgroup \"%s/%s\": asked for %" PRIu64
@@ -118,7 +84,7 @@ static int limit_cpu(struct iso_cgroup *cgroup, uint64_t millis, struct iso_erro
 				      "write cgroup \"%s/cpu.max\"", cgroup->name);
 			return iso_error_hint(err, "the cpu controller must be delegated too");
 		}
-		quota_us = read_number(cgroup->dir_fd, "cpu.max");
+		quota_us = iso_cgroup_read_number(cgroup->dir_fd, "cpu.max");
 	} else {
 		int dir_fd = cgroup->v1_fds[ISO_V1_CPU];
 		if (dir_fd < 0)
@@ -127,7 +93,7 @@ static int limit_cpu(struct iso_cgroup *cgroup, uint64_t millis, struct iso_erro
 		if (write_number(cgroup, dir_fd, "cpu.cfs_period_us", CPU_PERIOD_US, err) < 0 ||
 		    write_number(cgroup, dir_fd, "cpu.cfs_quota_us", quota_us, err) < 0)
 			return -1;
-		quota_us = read_number(dir_fd, "cpu.cfs_quota_us");
+		quota_us = iso_cgroup_read_number(dir_fd, "cpu.cfs_quota_us");
 	}
 	cgroup->cpu_effective_millis = quota_us * 1000 / CPU_PERIOD_US;
 	return 0;
@@ -202,10 +168,11 @@ static int limit_pids(struct iso_cgroup *cgroup, uint64_t count, struct iso_erro
 	int dir_fd =
 		cgroup->mode == ISO_CGROUP_UNIFIED ? cgroup->dir_fd : cgroup->v1_fds[ISO_V1_PIDS];
 	uint64_t effective = 0;
-	if (write_number(cgroup, dir_fd, "pids.max", count + INIT_COUNT, err) < 0 ||
-	    read_back(cgroup, dir_fd, "pids.max", count + INIT_COUNT, &effective, err) < 0)
+	if (write_number(cgroup, dir_fd, "pids.max", count + ISO_CGROUP_INIT_COUNT, err) < 0 ||
+	    read_back(cgroup, dir_fd, "pids.max", count + ISO_CGROUP_INIT_COUNT, &effective, err) <
+		    0)
 		return -1;
-	cgroup->pids_effective_count = effective - INIT_COUNT;
+	cgroup->pids_effective_count = effective - ISO_CGROUP_INIT_COUNT;
 	return 0;
 }
 
@@ -333,7 +300,7 @@ bool iso_cgroup_is_empty(const struct iso_cgroup *cgroup)
 	if (count < 0)
 		return true; /* ENODEV: the cgroup has vanished, and with it its members */
 	text[count] = '\0';
-	return find_value(text, "populated") != 1;
+	return iso_cgroup_find_value(text, "populated") != 1;
 }
 
 int iso_cgroup_wait_empty(const struct iso_cgroup *cgroup, int64_t deadline_ns)
@@ -347,87 +314,6 @@ int iso_cgroup_wait_empty(const struct iso_cgroup *cgroup, int64_t deadline_ns)
 			   iso_deadline_poll_ms(deadline_ns, now)); /* re-read either way */
 	}
 	return 0;
-}
-
-uint64_t iso_cgroup_memory(const struct iso_cgroup *cgroup)
-{
-	return cgroup->mode == ISO_CGROUP_UNIFIED
-		       ? read_number(cgroup->dir_fd, "memory.current")
-		       : read_number(cgroup->v1_fds[ISO_V1_MEMORY], "memory.usage_in_bytes");
-}
-
-uint64_t iso_cgroup_oom_kills(const struct iso_cgroup *cgroup)
-{
-	return cgroup->mode == ISO_CGROUP_UNIFIED
-		       ? read_keyed(cgroup->dir_fd, "memory.events", "oom_kill")
-		       : read_keyed(cgroup->v1_fds[ISO_V1_MEMORY], "memory.oom_control",
-				    "oom_kill");
-}
-
-void iso_cgroup_take_oom(const struct iso_cgroup *cgroup)
-{
-	uint64_t count;
-	(void)!read(cgroup->oom_fd, &count, sizeof(count)); /* EAGAIN: it is taken */
-}
-
-/* Who is killed although its own limit was never in the way is killed for a limit above. In v1 the
- * peak tells: its counter of failures stays 0 where the limit with swap, which is the same, fails
- * first. */
-static bool is_killed_from_above(const struct iso_cgroup *cgroup, uint64_t peak_bytes)
-{
-	if (cgroup->mode == ISO_CGROUP_UNIFIED)
-		return read_keyed(cgroup->dir_fd, "memory.events.local", "oom") == 0;
-	return peak_bytes != ISO_UNKNOWN &&
-	       peak_bytes + CHARGED_AT_ONCE < cgroup->memory_effective_bytes;
-}
-
-/* The smallest limit of those above, up to where there is none any more. */
-static uint64_t find_limit_above(const struct iso_cgroup *cgroup)
-{
-	bool unified = cgroup->mode == ISO_CGROUP_UNIFIED;
-	const char *file = unified ? "memory.max" : "memory.limit_in_bytes";
-	int site_fd = unified ? cgroup->site->dir_fd : cgroup->site->v1_dir_fds[ISO_V1_MEMORY];
-	uint64_t smallest = ISO_UNLIMITED;
-	int fd = openat(site_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	for (int level = 0; fd >= 0 && level < DEPTH_MAX; level++) {
-		uint64_t limit = read_number(fd, file);
-		if (limit == ISO_UNKNOWN)
-			break;
-		if (limit < smallest && limit < UNLIMITED_IN_V1)
-			smallest = limit;
-		int above = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		iso_fd_close(fd);
-		fd = above;
-	}
-	iso_fd_close(fd);
-	return smallest;
-}
-
-void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_usage *ret_usage)
-{
-	bool unified = cgroup->mode == ISO_CGROUP_UNIFIED;
-	int memory_fd = unified ? cgroup->dir_fd : cgroup->v1_fds[ISO_V1_MEMORY];
-	int pids_fd = unified ? cgroup->dir_fd : cgroup->v1_fds[ISO_V1_PIDS];
-	/* Read once: the kernel sums it up over all processors each time. */
-	char cpu[COUNTERS_SIZE];
-	bool has_cpu = iso_fd_read_small(cgroup->dir_fd, "cpu.stat", cpu, sizeof(cpu)) >= 0;
-	struct iso_cgroup_usage usage = {
-		.cpu_user_us = has_cpu ? find_value(cpu, "user_usec") : ISO_UNKNOWN,
-		.cpu_system_us = has_cpu ? find_value(cpu, "system_usec") : ISO_UNKNOWN,
-		.memory_peak_bytes = read_number(memory_fd, unified ? "memory.peak"
-								    : "memory.max_usage_in_bytes"),
-		.oom_kills = iso_cgroup_oom_kills(cgroup),
-		.pids_peak_count = read_number(pids_fd, "pids.peak"),
-		.pids_limit_hits = read_keyed(pids_fd, "pids.events", "max"),
-	};
-	if (usage.pids_peak_count != ISO_UNKNOWN && usage.pids_peak_count >= INIT_COUNT)
-		usage.pids_peak_count -= INIT_COUNT;
-	if (usage.oom_kills != ISO_UNKNOWN && usage.oom_kills > 0 &&
-	    is_killed_from_above(cgroup, usage.memory_peak_bytes)) {
-		usage.killed_from_above = true;
-		usage.limit_above_bytes = find_limit_above(cgroup);
-	}
-	*ret_usage = usage;
 }
 
 static int remove_below(int parent_fd, const char *name, unsigned int depth);

@@ -233,8 +233,8 @@ static void put_search(struct output *output, const struct range *ranges, size_t
 	put_search(output, ranges + left, right);
 }
 
-/* What decides by arguments stands behind the search, each block at its verdict's place. Blocks end
- * in the common answers, which stand before them: a jump goes forward only, so they have their own. */
+/* What decides by arguments stands behind the search, each block at its verdict's place. A jump
+ * goes forward only, so each has answers of its own. */
 static void put_answer(struct output *output, uint32_t answer)
 {
 	put(output, BPF_RET | BPF_K, answer, 0, 0);

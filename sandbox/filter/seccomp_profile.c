@@ -2,9 +2,9 @@
  * Why others are not here: namespaces and mounts (setns, mount, fsopen, pivot_root, …) would
  * rebuild what the sandbox took away and open the kernel's largest attack surface; keyrings are not
  * namespaced; bpf, perf_event_open, userfaultfd and io_uring are rich sources of kernel faults, and
- * io_uring does filtered work unfiltered, too; modules, kexec, clocks, swap, quota are the host's. So
- * is what a sync writes and where memory lies on its nodes (mbind); kcmp and pidfd_getfd look into
- * other processes, and memfd_secret takes memory that nobody can reclaim or look at.
+ * io_uring does filtered work unfiltered, too; modules, kexec, clocks, swap, quota are the host's.
+ * So is what a sync writes and where memory lies on its nodes (mbind); kcmp and pidfd_getfd look
+ * into other processes, and memfd_secret takes memory that nobody can reclaim or look at.
  */
 #include "sandbox/filter/seccomp_profile.h"
 
@@ -300,8 +300,8 @@ const char *const iso_seccomp_allowed[] = {
 };
 
 /*
- * clone3 hides its flags behind a pointer, and openat2 its mode: ENOSYS makes programs use clone and
- * openat. Asynchronous I/O of the old kind takes from a number that the whole host shares.
+ * clone3 hides its flags behind a pointer, and openat2 its mode: ENOSYS makes programs use clone
+ * and openat. Asynchronous I/O of the old kind takes from a number that the whole host shares.
  */
 const char *const iso_seccomp_absent[] = {
 	"clone3",    "openat2",	     "io_setup",      "io_destroy", "io_submit",

@@ -10,8 +10,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "runner/base/cleanup.h"
@@ -104,34 +102,6 @@ static void on_payload_exit(struct iso_supervision *run, const struct iso_record
 		kill_all(run);
 }
 
-/* One record, and the descriptor that came with it (or -1). The size as recvmsg(2) gives it. */
-static ssize_t receive(int control_fd, struct iso_record *ret_record, int *ret_fd)
-{
-	struct iovec data = {ret_record, sizeof(*ret_record)};
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr envelope = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t size;
-	/* A child that ended before it had read what we sent resets the pair, which the kernel says
-	 * once, and before it hands out what the child sent. */
-	do {
-		size = recvmsg(control_fd, &envelope, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	} while (size < 0 && (errno == EINTR || errno == ECONNRESET));
-	*ret_fd = -1;
-	if (size > 0 && envelope.msg_controllen >= sizeof(control.header) &&
-	    control.header.cmsg_type == SCM_RIGHTS &&
-	    control.header.cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
-	return size;
-}
-
 /* The payload's terminal: what it says is the output, what the caller types is its input. */
 static void on_terminal(struct iso_supervision *run, int master_fd)
 {
@@ -180,7 +150,7 @@ static void on_control(struct iso_supervision *run)
 	struct iso_record record = {0};
 	int fd;
 	for (;;) {
-		ssize_t size = receive(run->control_fd, &record, &fd);
+		ssize_t size = iso_inbox_record(run->control_fd, &record, &fd);
 		if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return;
 		if (size != sizeof(record)) { /* closed */
@@ -243,31 +213,11 @@ static void cancel(struct iso_supervision *run, int wanted)
 		kill_early(run);
 }
 
-/* One signal's number; false: there is none now. A signalfd speaks in records of its own, all else
- * in numbers; of several at once each counts. */
-static bool read_cancel(struct iso_supervision *run, int *ret_signal)
-{
-	struct signalfd_siginfo info = {0}; /* a number lands in its first member */
-	ssize_t size = iso_fd_read_now(run->cancel_fd, &info, run->cancel_size);
-	if (size < 0 && (errno == EINTR || errno == EAGAIN))
-		return false;
-	if (size < 0 && errno == EINVAL && run->cancel_size < sizeof(info)) {
-		run->cancel_size = sizeof(info);
-		return read_cancel(run, ret_signal);
-	}
-	if (size <= 0) { /* its writer is gone: nobody will cancel any more */
-		run->cancel_open = false;
-		return false;
-	}
-	*ret_signal = size < (ssize_t)sizeof(info.ssi_signo) ? SIGTERM : (int)info.ssi_signo;
-	return true;
-}
-
 static void on_cancel(struct iso_supervision *run)
 {
 	int signal_number;
-	for (int i = 0; i < CANCELS_PER_STEP && run->cancel_open; i++) {
-		if (!read_cancel(run, &signal_number))
+	for (int i = 0; i < CANCELS_PER_STEP; i++) {
+		if (!iso_inbox_signal(&run->cancels, &signal_number))
 			return;
 		if (signal_number != 0 || i == 0) /* else the rest of a number that is wider */
 			cancel(run, signal_number);
@@ -366,7 +316,7 @@ static void want(const struct iso_supervision *run)
 	bool emptying = run->phase == ISO_PHASE_EMPTYING && cgroup != NULL;
 	iso_watch_want(run->watch, SLOT_CONTROL, run->control_open ? run->control_fd : -1, EPOLLIN);
 	iso_watch_want(run->watch, SLOT_INIT, init_lives ? run->process->pidfd : -1, EPOLLIN);
-	iso_watch_want(run->watch, SLOT_CANCEL, run->cancel_open ? run->cancel_fd : -1, EPOLLIN);
+	iso_watch_want(run->watch, SLOT_CANCEL, run->cancels.fd, EPOLLIN);
 	iso_watch_want(run->watch, SLOT_OOM,
 		       cgroup != NULL && !run->ending.oom_seen ? cgroup->oom_fd : -1, EPOLLIN);
 	iso_watch_want(run->watch, SLOT_EMPTY, emptying ? cgroup->events_fd : -1, EPOLLPRI);
@@ -500,10 +450,10 @@ void iso_supervise_begin(struct iso_supervision *run)
 {
 	run->ending = (struct iso_ending){0};
 	run->phase = ISO_PHASE_SETUP;
-	run->control_open = run->cancel_open = true;
+	run->control_open = true;
+	iso_inbox_open(&run->cancels, run->cancel_fd);
 	run->oom_until_ns = ISO_NEVER;
 	run->cancel_count = 0;
-	run->cancel_size = sizeof(uint32_t);
 	run->terminal = (struct iso_terminal){.master_fd = -1, .input_fd = -1};
 	run->phase_deadline_ns = iso_deadline_after(run->started_mono_ns, SETUP_LIMIT_MS);
 	run->wall_deadline_ns =

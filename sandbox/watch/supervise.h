@@ -13,6 +13,7 @@
 #include "sandbox/child/steps.h"
 #include "sandbox/launch/spawn.h"
 #include "sandbox/watch/drain.h"
+#include "sandbox/watch/inbox.h"
 #include "sandbox/watch/terminal.h"
 #include "sandbox/watch/watch.h"
 
@@ -64,8 +65,8 @@ struct iso_supervision {
 	int64_t wall_deadline_ns, phase_deadline_ns, progress_due_ns;
 	int64_t oom_until_ns; /* until then an announced kill may come; else ISO_NEVER */
 	int cancel_count;
-	size_t cancel_size; /* of one message there */
-	bool control_open, cancel_open;
+	struct iso_inbox_signals cancels;
+	bool control_open;
 	struct iso_terminal terminal;
 };
 

@@ -72,7 +72,7 @@ is 'F003 a limit that leaves no room for isorun itself: an exit code and a messa
 contains 'F003 and the remedy' "$(cat "$base/err")" 'ulimit -f'
 rm -f "$operator/receipt"
 limited 100 "$ISORUN" run --receipt "$operator/receipt" --output-limit 1M -- head -c 200000 /dev/zero >/dev/null 2>"$base/err"
-is 'F003 a receipt that is too large: told, and nothing half-written' "$? $(grep -c 'File too large' "$base/err") $(ls -A "$operator" | grep -c receipt)" '125 1 0'
+is 'F003 a receipt that is too large: told, and nothing half-written' "$? $(grep -c 'File too large' "$base/err") $(find "$operator" -name "*receipt*" | wc -l)" '125 1 0'
 "$ISORUN" run --audit "$operator/log" -- true
 seq=1
 while [ "$(wc -c <"$operator/log")" -lt 101000 ]; do
@@ -106,7 +106,7 @@ rm -f .isorun-write-*
 echo left >left
 ln left ".isorun-write-0123abcd-$(printf %x "$(stat -c %i left)")" && rm left
 write '{"path": "newer", "text": "x"}'
-is 'F006 what a killed write has left is' "$? $(ls -A | grep -c isorun-write)" '0 0'
+is 'F006 what a killed write has left is' "$? $(find . -name ".isorun-write*" | wc -l)" '0 0'
 write '{"path": "a/b/c/f", "text": "x", "expected_sha256": "0000000000000000000000000000000000000000000000000000000000000000"}'
 is 'F006 a write that fails leaves no directories' "$? $(ls -d a 2>/dev/null)" '125 '
 mkdir -p keep

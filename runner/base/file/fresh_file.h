@@ -40,8 +40,8 @@ int iso_fresh_file_open(int dir_fd, mode_t mode, const char *prefix,
 int iso_fresh_file_create(struct iso_fresh_file *file, const char *name);
 int iso_fresh_file_replace(struct iso_fresh_file *file, const char *name);
 
-/* Whether `name` in `dir_fd` is what somebody who was killed has left of one with `prefix`: true only
- * for what was made here, for it knows its own inode number. */
+/* Whether `name` in `dir_fd` is what somebody who was killed has left of one with `prefix`: true
+ * only for what was made here, for it knows its own inode number. */
 bool iso_fresh_file_is_leftover(int dir_fd, const char *name, const char *prefix);
 
 /* Close it; without a name it is gone. Keeps errno; a value with `fd` -1 is fine. */

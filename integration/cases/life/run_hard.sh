@@ -80,6 +80,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 # F083: what sockets hold is bounded as well, where the kernel counts it apart.
+rm -f "$base/ready"
 run_cgroup="find $own_cgroups -type d -name isorun-*"
 "$ISORUN" run --memory 64M -- sh -c 'echo ready; sleep 2' >"$base/ready" &
 pid=$!

@@ -18,7 +18,8 @@ contains '--seccomp: what it refuses is refused' "$out" 'raw Address family not 
 is '--seccomp: the receipt says so' "$(field .isolation.seccomp)" 'default and custom'
 run --seccomp "$base/profile.json" -- mkdir made
 is '--seccomp: what it kills is killed, and said' "$code $(field .status) $(ls -d made 2>/dev/null)" '159 signaled '
-run --seccomp "$base/profile.json" -- ./probe_syscalls
+grep -v mkdir "$base/profile.json" >"$base/allows.json" # which the probe calls, too
+run --seccomp "$base/allows.json" -- ./probe_syscalls
 contains '--seccomp: what it allows stays refused by the default filter' "$out" 'mount EPERM'
 run --seccomp default -- ./probe_hostile network
 is '--seccomp default is the default' "$out $(field .isolation.seccomp)" 'raw Operation not permitted, port 80 Permission denied default'

@@ -214,7 +214,7 @@ at_most 'T25 at once' "$elapsed_ms" 1500
 run --detached wait -- sh -c '(sleep 1; echo late) & exit 0'
 is 'RUN-7 detached wait: the run lasts until descendants end' "$out $code $(field .status)" 'late 0 completed'
 
-run --detached wait --timeout 500ms --grace 200ms -- sh -c './probe_hostile deaf >/dev/null & exit 0'
+run --detached wait --timeout 3s --grace 200ms -- sh -c './probe_hostile deaf >/tmp/ready & until [ -s /tmp/ready ]; do sleep 0.05; done; exit 0'
 is 'RUN-7 detached wait: at the deadline it is timed out, never completed' \
   "$code $(field '[.status,.usage.survivors_killed]')" '124 ["timed_out",1]'
 

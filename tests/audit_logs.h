@@ -1,4 +1,4 @@
-/* Audit logs for the tests of them: in a directory of their own, written, read and put as they are. */
+/* Audit logs for the tests of them, in a directory of their own: written, read, put as they are. */
 #ifndef ISORUN_TESTS_AUDIT_LOGS_H
 #define ISORUN_TESTS_AUDIT_LOGS_H
 

@@ -188,7 +188,7 @@ const struct iso_named_path *iso_writable_holds(const struct iso_writable *writa
 static const struct iso_named_path *can_hold_a_link(const struct iso_writable *writable,
 						    const struct iso_named_path *file)
 {
-	if (!S_ISREG(file->mode) || file->nlink < 2)
+	if (!S_ISREG(file->mode) || file->nlink < 2 || writable->places == NULL)
 		return NULL;
 	for (size_t i = 0; i < writable->count; i++) {
 		const struct iso_named_path *place = &writable->places[i];

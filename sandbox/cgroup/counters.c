@@ -9,7 +9,7 @@
 #include "runner/base/file/fd.h"
 #include "sandbox/cgroup/cgroup.h"
 
-#define CHARGED_AT_ONCE UINT64_C(262144)	/* at most, where no smaller piece is to be had */
+#define CHARGED_AT_ONCE UINT64_C(262144)    /* at most, where no smaller piece is to be had */
 #define UNLIMITED_IN_V1 (UINT64_C(1) << 62) /* its largest numbers mean that */
 #define LEVELS_MAX	64
 
@@ -47,7 +47,8 @@ uint64_t iso_cgroup_memory(const struct iso_cgroup *cgroup)
 {
 	return cgroup->mode == ISO_CGROUP_UNIFIED
 		       ? iso_cgroup_read_number(cgroup->dir_fd, "memory.current")
-		       : iso_cgroup_read_number(cgroup->v1_fds[ISO_V1_MEMORY], "memory.usage_in_bytes");
+		       : iso_cgroup_read_number(cgroup->v1_fds[ISO_V1_MEMORY],
+						"memory.usage_in_bytes");
 }
 
 uint64_t iso_cgroup_oom_kills(const struct iso_cgroup *cgroup)
@@ -55,7 +56,7 @@ uint64_t iso_cgroup_oom_kills(const struct iso_cgroup *cgroup)
 	return cgroup->mode == ISO_CGROUP_UNIFIED
 		       ? iso_cgroup_read_keyed(cgroup->dir_fd, "memory.events", "oom_kill")
 		       : iso_cgroup_read_keyed(cgroup->v1_fds[ISO_V1_MEMORY], "memory.oom_control",
-				    "oom_kill");
+					       "oom_kill");
 }
 
 void iso_cgroup_take_oom(const struct iso_cgroup *cgroup)
@@ -108,8 +109,8 @@ void iso_cgroup_read_usage(const struct iso_cgroup *cgroup, struct iso_cgroup_us
 	struct iso_cgroup_usage usage = {
 		.cpu_user_us = has_cpu ? iso_cgroup_find_value(cpu, "user_usec") : ISO_UNKNOWN,
 		.cpu_system_us = has_cpu ? iso_cgroup_find_value(cpu, "system_usec") : ISO_UNKNOWN,
-		.memory_peak_bytes = iso_cgroup_read_number(memory_fd, unified ? "memory.peak"
-								    : "memory.max_usage_in_bytes"),
+		.memory_peak_bytes = iso_cgroup_read_number(
+			memory_fd, unified ? "memory.peak" : "memory.max_usage_in_bytes"),
 		.oom_kills = iso_cgroup_oom_kills(cgroup),
 		.pids_peak_count = iso_cgroup_read_number(pids_fd, "pids.peak"),
 		.pids_limit_hits = iso_cgroup_read_keyed(pids_fd, "pids.events", "max"),

@@ -8,7 +8,6 @@
 
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
-#include "runner/base/error.h"
 #include "runner/cli/cli.h"
 #include "runner/cli/policy.h"
 #include "runner/cli/sink.h"

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "runner/base/clock.h"
-#include "runner/base/error.h"
 #include "runner/ledger/ledger.h"
 
 static void record(struct iso_audit_log *log, iso_result *result)

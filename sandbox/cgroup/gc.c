@@ -11,7 +11,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"

@@ -1,5 +1,5 @@
 /* runner/workspace: places beneath a root (PATH), and the file tools (TOOL-3 to TOOL-6). */
-#include "tests/test.h"
+#include "tests/needs.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,6 +40,7 @@ static const char *digest(const char *text)
 static void test_PATH_2_what_a_name_leads_to(void **state)
 {
 	(void)state;
+	needs_openat2();
 	static const struct {
 		const char *path, *leads_to; /* relative; NULL: refused */
 		enum iso_code code;
@@ -74,6 +75,7 @@ static void test_PATH_2_what_a_name_leads_to(void **state)
 static void test_TOOL_3_reading(void **state)
 {
 	(void)state;
+	needs_openat2();
 	struct iso_text text;
 	struct iso_error err = {0};
 	assert_int_equal(iso_tool_read(&workspace, "file", 100, &text, &err), 0);
@@ -101,6 +103,7 @@ static void test_TOOL_3_reading(void **state)
 static void test_TOOL_4_listing(void **state)
 {
 	(void)state;
+	needs_openat2();
 	struct iso_text text;
 	struct iso_error err = {0};
 	assert_int_equal(iso_tool_list(&workspace, "dir", &text, &err), 0);
@@ -115,6 +118,7 @@ static void test_TOOL_4_listing(void **state)
 static void test_TOOL_5_compare_and_swap(void **state)
 {
 	(void)state;
+	needs_openat2();
 	static const char exists[] = "Existing files require matching expected_sha256";
 	struct iso_text text;
 	struct iso_error err = {0};
@@ -160,6 +164,7 @@ static void test_PATH_4_only_regular_files_are_written(void **state)
 static void test_TOOL_6_a_replaced_file_keeps_mode_and_leaves_nothing(void **state)
 {
 	(void)state;
+	needs_openat2();
 	struct iso_text text;
 	struct iso_error err = {0};
 	struct stat st;

@@ -1,5 +1,5 @@
 /* runner/calls: the story of a call, without anything that needs a sandbox. */
-#include "tests/test.h"
+#include "tests/needs.h"
 
 #include <cjson/cJSON.h>
 #include <fcntl.h>
@@ -71,6 +71,7 @@ static const char *text_of(const cJSON *json, const char *name)
 static void test_RCPT_1_every_call_ends_in_a_receipt(void **state)
 {
 	(void)state;
+	needs_openat2();
 	static const struct {
 		const char *tool, *arguments, *named, *status, *error;
 	} rows[] = {
@@ -167,6 +168,7 @@ static void *read_many(void *argument)
 static void test_AUD_1_calls_at_the_same_time_have_a_line_each(void **state)
 {
 	(void)state;
+	needs_openat2();
 	pthread_t threads[8];
 	char line[4096];
 	int lines = 0;

@@ -22,6 +22,7 @@
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
 #include "runner/base/file/fresh_file.h"
+#include "runner/base/file/path.h"
 #include "runner/base/file/write_guard.h"
 #include "runner/base/text/strv.h"
 
@@ -373,19 +374,12 @@ int iso_audit_log_reserve(struct iso_audit_log *log, struct iso_error *err)
 	return status;
 }
 
-static const char *name_in(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash != NULL ? slash + 1 : path;
-}
-
 static int open_directory(const char *path)
 {
-	ISO_AUTO_FREE char *directory = strndup(path, (size_t)(name_in(path) - path));
+	ISO_AUTO_FREE char *directory = iso_path_directory(path);
 	if (directory == NULL)
 		return -1;
-	return iso_fd_above_stdio(
-		open(*directory != '\0' ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	return iso_fd_above_stdio(open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 static int rotate_locked(struct iso_audit_log *log, struct iso_error *err)
@@ -416,7 +410,7 @@ static int rotate_locked(struct iso_audit_log *log, struct iso_error *err)
 	if (dir_fd < 0 || iso_fresh_file_open(dir_fd, 0600, ".isorun-audit-", &file) < 0 ||
 	    iso_fd_write_all(file.fd, line, size) < 0 || fsync(file.fd) < 0 ||
 	    (torn > 0 && ftruncate(log->fd, end) < 0) || fsync(log->fd) < 0 ||
-	    link(log->path, old) < 0 || iso_fresh_file_replace(&file, name_in(log->path)) < 0)
+	    link(log->path, old) < 0 || iso_fresh_file_replace(&file, iso_path_name(log->path)) < 0)
 		return fail(log, errno, "rotate", err);
 	return 0;
 }

@@ -30,7 +30,7 @@ static inline int build_on(const struct iso_host *host, const struct iso_request
 {
 	struct iso_idmap_cache idmaps;
 	struct iso_seccomp_cache filters;
-	struct iso_survey survey = {.workspace = {.fd = -1}};
+	struct iso_survey survey = {.can_be_mapped = false};
 	iso_idmap_cache_init(&idmaps);
 	iso_seccomp_cache_init(&filters);
 	const struct iso_plan_means means = {host, &survey, &filters};

@@ -117,22 +117,28 @@ static void test_a_wall_limit_makes_the_descriptor_readable(void **state)
 	finish(run, ISO_STATUS_TIMED_OUT, 124);
 }
 
-/* A payload that ignores INT and TERM and has said so. */
-static iso_run *start_deaf(struct iso_request *request)
+/* Step until the first byte of its output is there, and take that. */
+static void step_until_it_speaks(iso_run *run, int fd)
 {
-	int pipe_fds[2];
 	char byte;
-	assert_int_equal(pipe(pipe_fds), 0);
-	request->grace_ms = 60000;
-	request->stdout_fd = pipe_fds[1];
-	iso_run *run = start("trap '' INT TERM; echo x; sleep 60 & wait; sleep 60", request);
 	struct pollfd polled[] = {{.fd = iso_run_poll_fd(run), .events = POLLIN},
-				  {.fd = pipe_fds[0], .events = POLLIN}};
+				  {.fd = fd, .events = POLLIN}};
 	while (polled[1].revents == 0) {
 		assert_true(iso_run_step(run));
 		assert_true(poll(polled, 2, 60000) > 0);
 	}
-	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+	assert_int_equal(read(fd, &byte, 1), 1);
+}
+
+/* A payload that ignores INT and TERM and has said so. */
+static iso_run *start_deaf(struct iso_request *request)
+{
+	int pipe_fds[2];
+	assert_int_equal(pipe(pipe_fds), 0);
+	request->grace_ms = 60000;
+	request->stdout_fd = pipe_fds[1];
+	iso_run *run = start("trap '' INT TERM; echo x; sleep 60 & wait; sleep 60", request);
+	step_until_it_speaks(run, pipe_fds[0]);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
 	return run;
@@ -255,13 +261,7 @@ static iso_run *start_slow(struct iso_request *request, int *ret_held_fd, int ou
 	request->stdout_fd = outlet[1];
 	request->stdin_fd = input[0];
 	iso_run *run = start("echo x; read line; printf %100000d 1", request);
-	struct pollfd polled[] = {{.fd = iso_run_poll_fd(run), .events = POLLIN},
-				  {.fd = outlet[0], .events = POLLIN}};
-	while (polled[1].revents == 0) {
-		assert_true(iso_run_step(run));
-		assert_true(poll(polled, 2, 60000) > 0);
-	}
-	assert_int_equal(read(outlet[0], &byte, 1), 1);
+	step_until_it_speaks(run, outlet[0]);
 	pid_t init = child_of(getpid());
 	snprintf(path, sizeof(path), "/proc/%d/fd/1", (int)child_of(init));
 	*ret_held_fd = open(path, O_WRONLY);

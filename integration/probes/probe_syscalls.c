@@ -71,11 +71,57 @@ static void enter_x32(void)
 	syscall(0x40000000 + SYS_getpid);
 }
 
+static void try_sockets(void)
+{
+	TRY("socket unix", SYS_socket, AF_UNIX, SOCK_STREAM, 0);
+	TRY("socket inet", SYS_socket, AF_INET, SOCK_STREAM, 0);
+	TRY("socket inet6", SYS_socket, AF_INET6, SOCK_STREAM, 0);
+	TRY("socket netlink", SYS_socket, AF_NETLINK, SOCK_RAW, 0);
+	TRY("socket netlink uevent", SYS_socket, AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT);
+	TRY("socket mptcp", SYS_socket, AF_INET, SOCK_STREAM, 262);
+	TRY("socket packet", SYS_socket, AF_PACKET, SOCK_RAW, 0);
+	TRY("socket vsock", SYS_socket, AF_VSOCK, SOCK_STREAM, 0);
+	TRY("socket alg", SYS_socket, AF_ALG, SOCK_SEQPACKET, 0);
+	TRY("socket 64-bit family", SYS_socket, 0x100000011UL, SOCK_RAW, 0);
+}
+
+static void try_ioctls(void)
+{
+	int line_discipline = 0;
+	TRY("ioctl TIOCSTI", SYS_ioctl, 0, TIOCSTI, "x");
+	TRY("ioctl TIOCSTI 64-bit", SYS_ioctl, 0, 0x100000000UL | TIOCSTI, "x");
+	TRY("ioctl TIOCLINUX", SYS_ioctl, 0, 0x541C, "x");
+	TRY("ioctl TIOCSETD", SYS_ioctl, 0, TIOCSETD, &line_discipline);
+}
+
+/* Modes with set-id bits; `buffer` holds zeros. */
+static void try_modes(char *buffer)
+{
+	TRY("creat set-id", SYS_creat, "/tmp/set-id", 04755);
+	TRY("creat", SYS_creat, "/tmp/set-id", 0755);
+	TRY("chmod set-id", SYS_chmod, "/tmp/set-id", 04755);
+	TRY("fchmodat set-group-id", SYS_fchmodat, AT_FDCWD, "/tmp/set-id", 02755);
+	TRY("openat set-id", SYS_openat, AT_FDCWD, "/tmp/new", O_CREAT | O_RDWR, 06755);
+	TRY("openat tmpfile set-id", SYS_openat, AT_FDCWD, "/tmp", O_TMPFILE | O_RDWR, 04755);
+	TRY("openat2", SYS_openat2, AT_FDCWD, "/tmp", buffer, 24);
+	TRY("mknod set-id", SYS_mknod, "/tmp/node", S_IFREG | 04755, 0);
+	TRY("mkdir set-group-id", SYS_mkdir, "/tmp/directory", 02755);
+}
+
+/* The host's, and the init. */
+static void try_what_is_shared(char *buffer)
+{
+	TRY("io_setup", SYS_io_setup, 1, buffer);
+	TRY("prlimit init", SYS_prlimit64, 1, 0, NULL, buffer);
+	TRY("setpriority init", SYS_setpriority, 0, 1, 10);
+	TRY("sched_setaffinity init", SYS_sched_setaffinity, 1, 8, buffer);
+	TRY("kcmp", SYS_kcmp, getpid(), getpid(), 0, 0, 0);
+}
+
 int main(void)
 {
 	char buffer[512] = {0};
 	struct iovec own = {buffer, 1}, others = {(void *)0x401000, 1};
-	int line_discipline = 0;
 	struct clone_args new_user = {.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD};
 
 	TRY("keyctl", SYS_keyctl, 0, -3, 0, 0, 0);
@@ -122,34 +168,10 @@ int main(void)
 	TRY("ptrace me", SYS_ptrace, PTRACE_TRACEME, 0, 0, 0);
 	TRY("process_vm_writev init", SYS_process_vm_writev, 1, &own, 1, &others, 1, 0);
 	TRY("kill init", SYS_kill, 1, SIGKILL);
-	TRY("socket unix", SYS_socket, AF_UNIX, SOCK_STREAM, 0);
-	TRY("socket inet", SYS_socket, AF_INET, SOCK_STREAM, 0);
-	TRY("socket inet6", SYS_socket, AF_INET6, SOCK_STREAM, 0);
-	TRY("socket netlink", SYS_socket, AF_NETLINK, SOCK_RAW, 0);
-	TRY("socket netlink uevent", SYS_socket, AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT);
-	TRY("socket mptcp", SYS_socket, AF_INET, SOCK_STREAM, 262);
-	TRY("socket packet", SYS_socket, AF_PACKET, SOCK_RAW, 0);
-	TRY("socket vsock", SYS_socket, AF_VSOCK, SOCK_STREAM, 0);
-	TRY("socket alg", SYS_socket, AF_ALG, SOCK_SEQPACKET, 0);
-	TRY("socket 64-bit family", SYS_socket, 0x100000011UL, SOCK_RAW, 0);
-	TRY("ioctl TIOCSTI", SYS_ioctl, 0, TIOCSTI, "x");
-	TRY("ioctl TIOCSTI 64-bit", SYS_ioctl, 0, 0x100000000UL | TIOCSTI, "x");
-	TRY("ioctl TIOCLINUX", SYS_ioctl, 0, 0x541C, "x");
-	TRY("ioctl TIOCSETD", SYS_ioctl, 0, TIOCSETD, &line_discipline);
-	TRY("creat set-id", SYS_creat, "/tmp/set-id", 04755);
-	TRY("creat", SYS_creat, "/tmp/set-id", 0755);
-	TRY("chmod set-id", SYS_chmod, "/tmp/set-id", 04755);
-	TRY("fchmodat set-group-id", SYS_fchmodat, AT_FDCWD, "/tmp/set-id", 02755);
-	TRY("openat set-id", SYS_openat, AT_FDCWD, "/tmp/new", O_CREAT | O_RDWR, 06755);
-	TRY("openat tmpfile set-id", SYS_openat, AT_FDCWD, "/tmp", O_TMPFILE | O_RDWR, 04755);
-	TRY("openat2", SYS_openat2, AT_FDCWD, "/tmp", buffer, 24);
-	TRY("mknod set-id", SYS_mknod, "/tmp/node", S_IFREG | 04755, 0);
-	TRY("mkdir set-group-id", SYS_mkdir, "/tmp/directory", 02755);
-	TRY("io_setup", SYS_io_setup, 1, buffer);
-	TRY("prlimit init", SYS_prlimit64, 1, 0, NULL, buffer);
-	TRY("setpriority init", SYS_setpriority, 0, 1, 10);
-	TRY("sched_setaffinity init", SYS_sched_setaffinity, 1, 8, buffer);
-	TRY("kcmp", SYS_kcmp, getpid(), getpid(), 0, 0, 0);
+	try_sockets();
+	try_ioctls();
+	try_modes(buffer);
+	try_what_is_shared(buffer);
 	TRY("unknown call", 1000);
 	TRY("getpid", SYS_getpid);
 	try_fatal("i386 entry", enter_i386);

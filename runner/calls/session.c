@@ -87,9 +87,8 @@ static int open_parts(iso_session *session, const struct iso_session_options *op
 	session->cancel_fd = options->cancel_fd;
 	session->station = options->station;
 	if (iso_policy_load(options->policy, &session->loaded, err) < 0 ||
-	    (options->state_dir != NULL &&
-	     iso_policy_check_place(&session->loaded, options->state_dir, "the state directory",
-				    err) < 0) ||
+	    iso_policy_check_place(&session->loaded, options->state_dir, "the state directory",
+				   err) < 0 ||
 	    open_ledger(session, options, err) < 0 || open_authority(session, options, err) < 0 ||
 	    iso_call_memory_open(options->state_dir, &session->memory, err) < 0)
 		return -1;

@@ -80,7 +80,7 @@ static int act(const struct cli_command *command, char **argv,
 static int load_checkpoint(const char *path, const struct iso_audit_key *key,
 			   struct iso_audit_checkpoint *ret_checkpoint, struct iso_error *err)
 {
-	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {.named = {.fd = -1}};
+	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
 	if (iso_operator_file_read(path, "the checkpoint", 4096, &file, err) < 0)
 		return -1;
 	return iso_audit_checkpoint_parse(file.text, key, ret_checkpoint, err);
@@ -240,8 +240,7 @@ static int export(const struct action *action, struct iso_error *err)
 	const char *key_path = action->options.key;
 	char **files = action->files;
 	struct iso_audit_key key;
-	ISO_CLEANUP(iso_operator_file_done)
-	struct iso_operator_file receipt = {.named = {.fd = -1}};
+	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file receipt = {0};
 	ISO_AUTO_FREE char *json = NULL;
 	if (key_path == NULL || action->file_count != 1)
 		return iso_error_set(err, ISO_ERR_INVALID, 0,

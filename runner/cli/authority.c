@@ -14,12 +14,11 @@ static int serve(const char *policy, const char *socket, const char *state, stru
 	ISO_AUTO_CLOSE int stop_fd = cli_open_cancel_signals(false, err);
 	if (stop_fd < 0 || iso_policy_load(policy, &loaded, err) < 0)
 		return -1;
-	int status = iso_policy_check_place(&loaded, socket, "the authority's socket", err) < 0 ||
-				     (state != NULL &&
-				      iso_policy_check_place(&loaded, state, "the state directory",
-							     err) < 0)
-			     ? -1
-			     : iso_builtin_authority_open(&loaded, state, &authority, err);
+	int status = iso_policy_check_place(&loaded, socket, "the authority's socket", err);
+	if (status == 0)
+		status = iso_policy_check_place(&loaded, state, "the state directory", err);
+	if (status == 0)
+		status = iso_builtin_authority_open(&loaded, state, &authority, err);
 	if (status == 0) {
 		status = iso_authority_serve(&authority, socket, stop_fd, err);
 		iso_builtin_authority_close(&authority);

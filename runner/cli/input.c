@@ -22,12 +22,6 @@ static bool is_nameless_pipe(int fd)
 	return fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC;
 }
 
-/* The object by its name as it is: a pipe has no path. */
-static int open_plainly(const char *path)
-{
-	return iso_fd_above_stdio(open(path, O_PATH | O_CLOEXEC));
-}
-
 int cli_run_open_stdin(struct cli_run *run, struct iso_error *err)
 {
 	const char *path = run->stdin_file;
@@ -35,7 +29,8 @@ int cli_run_open_stdin(struct cli_run *run, struct iso_error *err)
 	struct stat st;
 	if (path == NULL)
 		return 0;
-	ISO_AUTO_CLOSE int pipe_fd = open_plainly(path);
+	/* A pipe has no path: the object by its name as it is. */
+	ISO_AUTO_CLOSE int pipe_fd = iso_fd_above_stdio(open(path, O_PATH | O_CLOEXEC));
 	bool is_pipe = pipe_fd >= 0 && is_nameless_pipe(pipe_fd);
 	if (!is_pipe &&
 	    iso_writable_open_beside(&run->writable, path, "the standard input", &named, err) < 0)

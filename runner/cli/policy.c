@@ -22,13 +22,6 @@ int cli_find_writable(struct cli_run *run, const struct iso_loaded_policy *loade
 	return 0;
 }
 
-/* What the policy binds writable is the payload's, too. */
-static int add_policys(struct cli_run *run, const struct iso_policy_request *storage, size_t count,
-		       struct iso_error *err)
-{
-	return iso_writable_add_mounts(&run->writable, storage->mounts, count, err);
-}
-
 static int narrow(struct cli_run *run, struct cli_policy *policy, struct iso_error *err)
 {
 	struct iso_request granted = run->request;
@@ -47,7 +40,8 @@ static int narrow(struct cli_run *run, struct cli_policy *policy, struct iso_err
 		       err) < 0)
 		return -1;
 	run->request = policy->narrowed.request;
-	return add_policys(run, &policy->storage, granted.mount_count, err);
+	/* What the policy binds writable is the payload's, too. */
+	return iso_writable_add_mounts(&run->writable, granted.mounts, granted.mount_count, err);
 }
 
 int cli_policy_apply(struct cli_run *run, struct cli_policy *ret_policy, struct iso_error *err)

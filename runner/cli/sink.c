@@ -18,6 +18,7 @@
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
 #include "runner/base/file/fresh_file.h"
+#include "runner/base/file/path.h"
 #include "runner/base/file/reopen.h"
 #include "runner/base/text/parse.h"
 #include "runner/base/text/strv.h"
@@ -68,13 +69,12 @@ static int take_place_of(int fd, const char *receipt, struct cli_sink *sink, str
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path target = {.fd = -1};
 	if (iso_named_path_of(fd, receipt, "the receipt", &target, err) < 0)
 		return -1;
-	char *slash = strrchr(target.path, '/');
-	sink->name = strdup(slash + 1);
-	if (sink->name == NULL)
+	ISO_AUTO_FREE char *directory = iso_path_directory(target.path);
+	sink->name = strdup(iso_path_name(target.path));
+	if (directory == NULL || sink->name == NULL)
 		return iso_error_nomem(err);
-	slash[slash == target.path ? 1 : 0] = '\0';
-	sink->dir_fd = iso_fd_above_stdio(
-		open(target.path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+	sink->dir_fd =
+		iso_fd_above_stdio(open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 	return sink->dir_fd < 0 ? refuse(receipt, errno, "", err) : 0;
 }
 
@@ -135,11 +135,8 @@ static int open_file(const char *receipt, const struct iso_writable *writable,
 		     struct cli_sink *sink, struct iso_error *err)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
-	const char *slash = strrchr(receipt, '/');
-	const char *name = slash == NULL ? receipt : slash + 1;
-	ISO_AUTO_FREE char *directory =
-		slash == NULL ? strdup(".")
-			      : strndup(receipt, slash == receipt ? 1 : (size_t)(slash - receipt));
+	const char *name = iso_path_name(receipt);
+	ISO_AUTO_FREE char *directory = iso_path_directory(receipt);
 	if (directory == NULL)
 		return iso_error_nomem(err);
 	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)

@@ -77,7 +77,7 @@ void iso_station_free(iso_station *station)
 int iso_station_build_plan(iso_station *station, const struct iso_request *request,
 			   struct iso_plan *ret_plan, struct iso_error *err)
 {
-	ISO_CLEANUP(iso_survey_done) struct iso_survey survey = {.workspace = {.fd = -1}};
+	ISO_CLEANUP(iso_survey_done) struct iso_survey survey = {.can_be_mapped = false};
 	if (iso_survey_take(request, &station->host, &station->launcher.idmaps, &survey, err) < 0)
 		return -1;
 	const struct iso_plan_means means = {&station->host, &survey, &station->filters};

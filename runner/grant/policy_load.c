@@ -57,7 +57,7 @@ static int load(const char *path, const struct iso_operator_file *file,
 
 int iso_policy_load(const char *path, struct iso_loaded_policy *ret_loaded, struct iso_error *err)
 {
-	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {.named = {.fd = -1}};
+	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
 	*ret_loaded = (struct iso_loaded_policy){.workspace = {.root_fd = -1}};
 	if (iso_operator_file_read(path, "the policy", ISO_JSON_SIZE_MAX, &file, err) < 0)
 		return -1;
@@ -78,12 +78,9 @@ void iso_policy_unload(struct iso_loaded_policy *loaded)
 /* The object at `path`, or the directory that will hold it; false: neither is there. */
 static bool find_nearest(const char *path, const char *what, struct iso_named_path *ret_named)
 {
-	const char *slash = strrchr(path, '/');
 	if (iso_named_path_open(path, what, ret_named, NULL) == 0)
 		return true;
-	ISO_AUTO_FREE char *directory =
-		slash == NULL ? strdup(".")
-			      : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	ISO_AUTO_FREE char *directory = iso_path_directory(path);
 	return directory != NULL && iso_named_path_open(directory, what, ret_named, NULL) == 0;
 }
 
@@ -91,6 +88,8 @@ int iso_policy_check_place(const struct iso_loaded_policy *loaded, const char *p
 			   const char *what, struct iso_error *err)
 {
 	ISO_CLEANUP(iso_named_path_done) struct iso_named_path named = {.fd = -1};
+	if (path == NULL)
+		return 0;
 	bool found = find_nearest(path, what, &named);
 	return iso_writable_refuse(&loaded->writable, path, found ? &named : NULL, what, err);
 }

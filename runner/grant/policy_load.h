@@ -25,7 +25,7 @@ void iso_policy_unload(struct iso_loaded_policy *loaded);
 
 /*
  * Refuse the operator's `path` where a payload of this policy could write it, whether it exists yet
- * or not. `what` completes "use … \"path\"". Errors: ISO_ERR_INVALID.
+ * or not; NULL: none is named. `what` completes "use … \"path\"". Errors: ISO_ERR_INVALID.
  */
 int iso_policy_check_place(const struct iso_loaded_policy *loaded, const char *path,
 			   const char *what, struct iso_error *err);

@@ -11,7 +11,7 @@
 int iso_audit_key_load(const char *path, const struct iso_writable *writable, bool must_sign,
 		       struct iso_audit_key *ret_key, struct iso_error *err)
 {
-	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {.named = {.fd = -1}};
+	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
 	if (iso_operator_file_read(path, "the key", KEY_FILE_MAX, &file, err) < 0 ||
 	    (writable != NULL &&
 	     iso_writable_refuse(writable, path, &file.named, "the key", err) < 0) ||

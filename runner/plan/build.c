@@ -154,7 +154,7 @@ static int build_host_identity(const struct iso_request *request,
 			       const struct iso_plan_means *means, struct iso_identity *identity,
 			       struct iso_error *err)
 {
-	const struct iso_named_path *workspace = &means->survey->workspace;
+	const struct iso_named_path *workspace = iso_survey_workspace(means->survey);
 	if (!means->host->privileged) {
 		identity->kind = ISO_IDENTITY_CALLER;
 		identity->host_uid = means->host->euid;
@@ -246,7 +246,7 @@ static int build_seccomp(const struct iso_request *request, const struct iso_pla
 			 struct iso_world *world, struct iso_error *err)
 {
 	const char *path = request->seccomp_profile;
-	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {.named = {.fd = -1}};
+	ISO_CLEANUP(iso_operator_file_done) struct iso_operator_file file = {0};
 	if (path == NULL)
 		return 0;
 	if (iso_operator_file_read(path, "the seccomp profile", ISO_JSON_SIZE_MAX, &file, err) <
@@ -264,10 +264,11 @@ static int build_seccomp(const struct iso_request *request, const struct iso_pla
 static int build_workspace(const struct iso_request *request, const struct iso_survey *survey,
 			   struct iso_world *world, struct iso_error *err)
 {
-	world->workspace = strdup(survey->workspace.path);
+	const struct iso_named_path *workspace = iso_survey_workspace(survey);
+	world->workspace = strdup(workspace->path);
 	world->workspace_read_only = request->workspace_read_only;
-	world->workspace_dev = survey->workspace.dev;
-	world->workspace_ino = survey->workspace.ino;
+	world->workspace_dev = workspace->dev;
+	world->workspace_ino = workspace->ino;
 	return world->workspace == NULL ? iso_error_nomem(err) : 0;
 }
 

@@ -160,7 +160,7 @@ int iso_builder_add_host_entry(struct iso_world_builder *builder, int dir_fd, co
 /* True when the workspace or a mount of the caller lies at or below `path`. */
 bool iso_builder_is_used_by_caller(const struct iso_world_builder *builder, const char *path)
 {
-	if (iso_path_is_beneath(builder->survey->workspace.path, path))
+	if (iso_path_is_beneath(iso_survey_workspace(builder->survey)->path, path))
 		return true;
 	for (size_t i = 0; i < builder->request->mount_count; i++) {
 		const struct iso_mount *mount = &builder->request->mounts[i];

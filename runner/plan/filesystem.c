@@ -211,7 +211,7 @@ static int add_scratch(struct iso_world_builder *builder)
 
 static int add_workspace(struct iso_world_builder *builder, bool mapped)
 {
-	const struct iso_named_path *workspace = &builder->survey->workspace;
+	const struct iso_named_path *workspace = iso_survey_workspace(builder->survey);
 	if (iso_builder_add_mount_point(builder, workspace->path, true) < 0)
 		return -1;
 	struct iso_fsop *op =

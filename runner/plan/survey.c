@@ -29,30 +29,32 @@ static int open_workspace(const struct iso_request *request, struct iso_named_pa
 	return 0;
 }
 
-static int find_writable(const struct iso_request *request, struct iso_survey *survey,
+static int find_writable(const struct iso_request *request, struct iso_writable *writable,
 			 struct iso_error *err)
 {
 	const char *named = request->workspace != NULL ? request->workspace : ".";
-	struct iso_named_path workspace;
-	if (iso_named_path_of(survey->workspace.fd, named, "the workspace", &workspace, err) < 0 ||
-	    iso_writable_add(&survey->writable, &workspace, named, err) < 0 ||
-	    iso_writable_add_mounts(&survey->writable, request->mounts, request->mount_count, err) <
-		    0)
+	struct iso_named_path workspace = {.fd = -1};
+	if (open_workspace(request, &workspace, err) < 0) {
+		iso_named_path_done(&workspace);
 		return -1;
-	return survey->writable.count > 1 ? iso_writable_check(&survey->writable, err) : 0;
+	}
+	if (iso_writable_add(writable, &workspace, named, err) < 0 ||
+	    iso_writable_add_mounts(writable, request->mounts, request->mount_count, err) < 0)
+		return -1;
+	return writable->count > 1 ? iso_writable_check(writable, err) : 0;
 }
 
 int iso_survey_take(const struct iso_request *request, const struct iso_host *host,
 		    struct iso_idmap_cache *idmaps, struct iso_survey *ret_survey,
 		    struct iso_error *err)
 {
-	struct iso_survey survey = {.workspace = {.fd = -1}};
-	if (open_workspace(request, &survey.workspace, err) < 0 ||
-	    find_writable(request, &survey, err) < 0) {
+	struct iso_survey survey = {.can_be_mapped = false};
+	if (find_writable(request, &survey.writable, err) < 0) {
 		iso_survey_done(&survey);
 		return -1;
 	}
-	survey.can_be_mapped = host->privileged && iso_idmap_can_bind(survey.workspace.fd, idmaps);
+	survey.can_be_mapped =
+		host->privileged && iso_idmap_can_bind(iso_survey_workspace(&survey)->fd, idmaps);
 	*ret_survey = survey;
 	return 0;
 }
@@ -60,5 +62,4 @@ int iso_survey_take(const struct iso_request *request, const struct iso_host *ho
 void iso_survey_done(struct iso_survey *survey)
 {
 	iso_writable_done(&survey->writable);
-	iso_named_path_done(&survey->workspace);
 }

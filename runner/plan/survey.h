@@ -12,10 +12,14 @@
 #include "sandbox/launch/idmap.h"
 
 struct iso_survey {
-	struct iso_named_path workspace; /* owned */
-	struct iso_writable writable;	 /* owned; that, and the sources of writable binds */
-	bool can_be_mapped;		 /* its owner can appear as the payload */
+	struct iso_writable writable; /* owned; the workspace, then the sources of writable binds */
+	bool can_be_mapped;	      /* the workspace's owner can appear as the payload */
 };
+
+static inline const struct iso_named_path *iso_survey_workspace(const struct iso_survey *survey)
+{
+	return &survey->writable.places[0];
+}
 
 /*
  * Look at the workspace of `request`. Where the host is privileged and its file system not a known
@@ -27,7 +31,7 @@ int iso_survey_take(const struct iso_request *request, const struct iso_host *ho
 		    struct iso_idmap_cache *idmaps, struct iso_survey *ret_survey,
 		    struct iso_error *err);
 
-/* A value with `workspace.path` NULL is fine. */
+/* A zeroed value is fine. */
 void iso_survey_done(struct iso_survey *survey);
 
 #endif

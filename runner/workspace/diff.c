@@ -231,7 +231,7 @@ static bool must_enter(const struct iso_snapshot_entry *before,
 static bool is_hidden(const struct merge *merge, const struct iso_snapshot_entry *before,
 		      const struct iso_snapshot_entry *after)
 {
-	return after != NULL && before->mode != 0 && after->mode == 0 &&
+	return before->mode != 0 && after->mode == 0 &&
 	       (is_protected(merge) || iso_diff_sensitive_reason(merge->path) != NULL);
 }
 
@@ -269,12 +269,11 @@ static void step(struct merge *merge)
 	}
 	if (!set_path(merge, pair, name))
 		return;
-	if (before == NULL || is_hidden(merge, before, after))
-		note_new(merge, after,
-			 before == NULL ? &merge->diff->created : &merge->diff->modified);
+	if (before == NULL)
+		note_new(merge, after, &merge->diff->created);
 	else if (after == NULL)
 		add(merge, &merge->diff->deleted, NULL);
-	else if (is_modified(before, after))
+	else if (is_modified(before, after) || is_hidden(merge, before, after))
 		note_new(merge, after, &merge->diff->modified);
 	if (must_enter(before, after))
 		(void)push(merge, content_of(before), content_of(after)); /* notes its failure */

@@ -300,9 +300,12 @@ static void put_blocks(struct output *output)
 		output->places[MODES + i] = output->count;
 		put_mode(output, &shapes[i]);
 	}
-	for (unsigned int i = 0; i < ARGUMENTS; i++) {
-		output->places[TARGETS + i] = output->count;
-		put_target(output, i);
+	for (unsigned int i = 0; i < iso_seccomp_target_count; i++) {
+		unsigned int index = iso_seccomp_targets[i].index;
+		if (output->places[TARGETS + index] != 0)
+			continue; /* another call has it */
+		output->places[TARGETS + index] = output->count;
+		put_target(output, index);
 	}
 	output->places[IOCTL] = output->count;
 	put_ioctl(output);

@@ -126,18 +126,21 @@ is 'T67 refused: an option without its value' "$code $(field .status)" '125 inva
 run -- ./probe_syscalls
 contains 'RUN-8 entry through another architecture is a seccomp kill' "$out" 'i386 entry SIGSYS'
 
-# A shell starts its background jobs with INT ignored, which isorun would respect.
-while read -r signal expected; do
+# signalled SIGNAL SCRIPT: isorun gets SIGNAL once the script has said something; sets code and receipt, "$base/out". A shell
+# starts its background jobs with INT ignored, which isorun would respect.
+signalled() {
   rm -f "$base/out"
-  "$PROBES/probe_start" default-signals "$ISORUN" run --receipt "$base/receipt" -- \
-    sh -c "trap 'echo got $signal' $signal; echo ready; sleep 30 & wait; exec sleep 30" \
-    >"$base/out" 2>"$base/err" </dev/null &
+  "$PROBES/probe_start" default-signals "$ISORUN" run --receipt "$base/receipt" -- sh -c "$2" >"$base/out" 2>"$base/err" </dev/null &
   pid=$!
   wait_for_text "$base/out"
-  kill -"$signal" $pid
+  kill -"$1" $pid
   wait $pid
   code=$?
   receipt=$(cat "$base/receipt")
+}
+
+while read -r signal expected; do
+  signalled "$signal" "trap 'echo got $signal' $signal; echo ready; sleep 30 & wait; exec sleep 30"
   is "RUN-3 T35 cancelled by $signal: code and status" "$code $(field .status)" "$expected cancelled"
   contains "RUN-3 the payload received $signal" "$(cat "$base/out")" "got $signal"
 done <<'EOF'
@@ -149,28 +152,12 @@ EOF
 
 # F032: no signal that isorun can help ends it without a receipt.
 for signal in 14 26 27 24 29 30 16 34 64; do # ALRM VTALRM PROF XCPU IO PWR STKFLT, the first and the last of real time
-  rm -f "$base/out"
-  "$PROBES/probe_start" default-signals "$ISORUN" run --receipt "$base/receipt" -- \
-    sh -c "trap 'echo got TERM; exit 3' TERM; echo ready; sleep 30 & wait" >"$base/out" 2>/dev/null </dev/null &
-  pid=$!
-  wait_for_text "$base/out"
-  kill -"$signal" $pid
-  wait $pid
-  code=$?
-  receipt=$(cat "$base/receipt")
+  signalled "$signal" "trap 'echo got TERM; exit 3' TERM; echo ready; sleep 30 & wait"
   is "F032 signal $signal is a cancel, which the payload gets as TERM" "$code $(field .status) $(tail -1 "$base/out")" \
     "$((128 + signal)) cancelled got TERM"
 done
 for signal in USR1 USR2; do
-  rm -f "$base/out"
-  "$PROBES/probe_start" default-signals "$ISORUN" run --receipt "$base/receipt" -- \
-    sh -c "trap 'echo got $signal; exit 5' $signal; echo ready; sleep 30 & wait" >"$base/out" 2>/dev/null </dev/null &
-  pid=$!
-  wait_for_text "$base/out"
-  kill -$signal $pid
-  wait $pid
-  code=$?
-  receipt=$(cat "$base/receipt")
+  signalled $signal "trap 'echo got $signal; exit 5' $signal; echo ready; sleep 30 & wait"
   is "F032 $signal is for the payload" "$code $(field .status) $(tail -1 "$base/out")" "5 failed got $signal"
 done
 

@@ -59,3 +59,17 @@ char *iso_path_normalise(const char *path)
 	*end = '\0';
 	return normal;
 }
+
+const char *iso_path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash != NULL ? slash + 1 : path;
+}
+
+char *iso_path_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	if (slash == NULL)
+		return strdup(".");
+	return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}

@@ -1,4 +1,4 @@
-/* Lexical work on absolute paths; nothing here touches the file system. Thread-safe. */
+/* Lexical work on paths; nothing here touches the file system. Thread-safe. */
 #ifndef ISORUN_BASE_FILE_PATH_H
 #define ISORUN_BASE_FILE_PATH_H
 
@@ -14,5 +14,11 @@ bool iso_path_is_beneath(const char *path, const char *root);
 /* A normal copy of the absolute `path`: empty and "." components removed. NULL with errno:
  * EINVAL when it is relative or holds a ".." (which only the file system can resolve), ENOMEM. */
 char *iso_path_normalise(const char *path);
+
+/* The last component of `path`, in it; "" when it ends in a slash. */
+const char *iso_path_name(const char *path);
+
+/* What stands before that, as text that the caller frees: "." when nothing does. NULL: no memory. */
+char *iso_path_directory(const char *path);
 
 #endif

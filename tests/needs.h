@@ -1,4 +1,4 @@
-/* What a test needs of the kernel, for those that are run inside of isorun as well (`make demo`). */
+/* What a test needs of the kernel: some are run inside of isorun as well (`make demo`). */
 #ifndef ISORUN_TESTS_NEEDS_H
 #define ISORUN_TESTS_NEEDS_H
 

@@ -18,7 +18,8 @@ char *iso_path_normalise(const char *path);
 /* The last component of `path`, in it; "" when it ends in a slash. */
 const char *iso_path_name(const char *path);
 
-/* What stands before that, as text that the caller frees: "." when nothing does. NULL: no memory. */
+/* What stands before that, as text that the caller frees: "." when nothing does; NULL when out of
+ * memory. */
 char *iso_path_directory(const char *path);
 
 #endif

@@ -41,26 +41,6 @@ const char *iso_host_missing_capability(void)
 	return missing;
 }
 
-/* Inside a user namespace that does not map them, the ids of nobody do not exist. */
-static bool nobodys_id_exists(void)
-{
-	char text[4096];
-	if (iso_fd_read_small(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) < 0)
-		return false;
-	for (char *line = text; *line != '\0';) {
-		char *end;
-		uint64_t inner = strtoull(line, &end, 10);
-		(void)strtoull(end, &end, 10); /* where it leads to */
-		uint64_t count = strtoull(end, &end, 10);
-		if (inner <= ISO_NOBODYS_ID && ISO_NOBODYS_ID - inner < count)
-			return true;
-		line = strchrnul(end, '\n');
-		if (*line == '\n')
-			line++;
-	}
-	return false;
-}
-
 int iso_host_memory(uint64_t *ret_bytes, struct iso_error *err)
 {
 	struct sysinfo info;
@@ -78,15 +58,20 @@ int iso_host_probe(struct iso_host *ret_host, struct iso_error *err)
 		return -1;
 	if (getrlimit(RLIMIT_NOFILE, &nofile) < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "read the host's resources");
+	struct iso_id_range host_ids = {0};
+	if (geteuid() == 0 && iso_id_range_read(ISO_HOST_IDS_FILE, &host_ids, err) < 0)
+		return -1;
 	*ret_host = (struct iso_host){
 		.euid = geteuid(),
 		.egid = getegid(),
 		.memory_bytes = memory_bytes,
 		.nofile_hard_count = nofile.rlim_max,
+		.host_ids = host_ids,
 	};
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	ret_host->landlock_abi = abi > 0 ? (uint32_t)abi : 0;
-	ret_host->privileged =
-		ret_host->euid == 0 && iso_host_missing_capability() == NULL && nobodys_id_exists();
+	/* Inside a user namespace that does not map them, the ids of nobody do not exist. */
+	ret_host->privileged = ret_host->euid == 0 && iso_host_missing_capability() == NULL &&
+			       iso_id_range_is_mapped(&host_ids);
 	return 0;
 }

@@ -98,6 +98,8 @@ static void print_identity(const struct iso_identity *identity, struct iso_json 
 	iso_json_add_text(json, object, "kind", identity_names[identity->kind]);
 	iso_json_add_u64(json, object, "uid", identity->inner_uid);
 	iso_json_add_u64(json, object, "gid", identity->inner_gid);
+	if (identity->kind == ISO_IDENTITY_MAPPED)
+		return; /* a fresh block for every run */
 	iso_json_add_u64(json, object, "host_uid", identity->host_uid);
 	iso_json_add_u64(json, object, "host_gid", identity->host_gid);
 }

@@ -53,7 +53,7 @@ struct iso_fsop {
 
 enum iso_identity_kind {
 	ISO_IDENTITY_UNSET = 0,
-	ISO_IDENTITY_MAPPED, /* started as root: host ids that own nothing, id-mapped workspace */
+	ISO_IDENTITY_MAPPED, /* started as root: a block of host ids that own nothing, for each run */
 	ISO_IDENTITY_OWNER,  /* started as root, no id-mapping there: the workspace's owner */
 	ISO_IDENTITY_CALLER, /* started as an ordinary user: that user */
 };
@@ -61,7 +61,7 @@ enum iso_identity_kind {
 struct iso_identity {
 	enum iso_identity_kind kind;
 	uint32_t inner_uid, inner_gid; /* as seen inside */
-	uint32_t host_uid, host_gid;   /* as the host sees the payload */
+	uint32_t host_uid, host_gid; /* as the host sees the payload; MAPPED: known at the launch */
 };
 
 /* What the world's cgroup grants. */

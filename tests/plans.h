@@ -31,7 +31,7 @@ static inline int build_on(const struct iso_host *host, const struct iso_request
 	struct iso_idmap_cache idmaps;
 	struct iso_seccomp_cache filters;
 	struct iso_survey survey = {.can_be_mapped = false};
-	iso_idmap_cache_init(&idmaps);
+	iso_idmap_cache_init(&idmaps, 0);
 	iso_seccomp_cache_init(&filters);
 	const struct iso_plan_means means = {host, &survey, &filters};
 	int status = iso_survey_take(request, host, &idmaps, &survey, err);

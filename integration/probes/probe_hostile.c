@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -41,6 +42,18 @@ static void touch(size_t mib)
 static void hog_alone(char **arguments)
 {
 	touch(strtoul(arguments[0], NULL, 10));
+}
+
+/* Take every inotify instance that this user may have; say how many. */
+static void hog_inotify(char **arguments)
+{
+	int count = 0;
+	(void)arguments;
+	while (inotify_init1(0) >= 0)
+		count++;
+	printf("%d instances\n", count);
+	fflush(stdout);
+	pause();
 }
 
 /* Eight children take an eighth each and wait for each other. */
@@ -280,12 +293,23 @@ static const struct {
 	const char *name;
 	void (*action)(char **arguments);
 } actions[] = {
-	{"fork-bomb", fork_bomb},   {"hog-alone", hog_alone},	{"hog-family", hog_family},
-	{"hog-tmpfs", hog_tmpfs},   {"flood", flood},		{"orphan", orphan},
-	{"stop-all", stop_all},	    {"breed", breed},		{"deaf", deaf},
-	{"signals", print_ignored}, {"network", try_network},	{"thread", wait_for_thread},
-	{"hog-pipes", hog_pipes},   {"attach", attach_segment}, {"leave-shm", leave_shared_memory},
+	{"fork-bomb", fork_bomb},
+	{"hog-alone", hog_alone},
+	{"hog-family", hog_family},
+	{"hog-tmpfs", hog_tmpfs},
+	{"flood", flood},
+	{"orphan", orphan},
+	{"stop-all", stop_all},
+	{"breed", breed},
+	{"deaf", deaf},
+	{"signals", print_ignored},
+	{"network", try_network},
+	{"thread", wait_for_thread},
+	{"hog-pipes", hog_pipes},
+	{"attach", attach_segment},
+	{"leave-shm", leave_shared_memory},
 	{"churn", churn},
+	{"hog-inotify", hog_inotify},
 };
 
 int main(int argc, char **argv)

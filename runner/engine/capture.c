@@ -12,11 +12,10 @@
 #define EXIT_OUTPUT_LOST 125
 #define UTF8_LONGEST	 4
 
-int iso_capture_open(struct iso_stream streams[2], const struct iso_plan *plan,
-		     const int outlets[2], struct iso_error *err)
+int iso_capture_open(struct iso_stream streams[2], const struct iso_streams *wanted,
+		     const struct iso_identity *identity, const int outlets[2],
+		     struct iso_error *err)
 {
-	const struct iso_streams *wanted = &plan->command.streams;
-	const struct iso_identity *identity = &plan->world.identity;
 	for (int i = 0; i < 2; i++) {
 		struct iso_stream_options options = {
 			.outlet_fd = outlets[i],

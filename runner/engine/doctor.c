@@ -148,7 +148,8 @@ static void check_memfd(struct finding *finding)
 {
 	struct iso_error err = {0};
 	struct iso_launcher launcher;
-	if (iso_launcher_init(&launcher, &err) < 0) {
+	const struct iso_id_range no_ids = {0};
+	if (iso_launcher_init(&launcher, &no_ids, &err) < 0) {
 		say_error(finding, &err);
 		return;
 	}
@@ -167,8 +168,11 @@ static void check_identity(struct finding *finding)
 	}
 	const char *missing = iso_host_missing_capability();
 	if (host.privileged)
-		snprintf(detail, sizeof(detail),
-			 "root: payloads get host uid %u, which owns nothing", ISO_NOBODYS_ID);
+		snprintf(
+			detail, sizeof(detail),
+			"root: each run gets %u host ids of its own, which own nothing, from %u on "
+			"(%u runs at a time)",
+			ISO_ID_BLOCK, host.host_ids.first, host.host_ids.block_count);
 	else if (host.euid == 0)
 		snprintf(detail, sizeof(detail), "uid 0 without host rights (%s%s)",
 			 missing != NULL ? "lacks " : "inside a user namespace",
@@ -254,7 +258,7 @@ static void check_idmap(struct finding *finding)
 	}
 	ISO_AUTO_CLOSE int fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct iso_idmap_cache idmaps;
-	iso_idmap_cache_init(&idmaps);
+	iso_idmap_cache_init(&idmaps, host.host_ids.first);
 	bool ok = fd >= 0 && iso_idmap_can_bind(fd, &idmaps);
 	iso_idmap_cache_done(&idmaps);
 	say(finding, ok,

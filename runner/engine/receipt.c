@@ -150,8 +150,13 @@ static void add_isolation(struct iso_json *json, cJSON *root, const struct iso_r
 		iso_json_add_null(json, isolation, "landlock_abi");
 	iso_json_add_bool(json, isolation, "no_new_privs", true);
 	iso_json_add_text(json, isolation, "identity", iso_identity_name(result->identity.kind));
-	iso_json_add_u64(json, isolation, "host_uid", result->identity.host_uid);
-	iso_json_add_u64(json, isolation, "host_gid", result->identity.host_gid);
+	if (result->identity.kind == ISO_IDENTITY_MAPPED && result->identity.host_uid == 0) {
+		iso_json_add_null(json, isolation, "host_uid"); /* none was taken */
+		iso_json_add_null(json, isolation, "host_gid");
+	} else {
+		iso_json_add_u64(json, isolation, "host_uid", result->identity.host_uid);
+		iso_json_add_u64(json, isolation, "host_gid", result->identity.host_gid);
+	}
 }
 
 static void add_error(struct iso_json *json, cJSON *root, const struct iso_outcome *outcome)

@@ -41,6 +41,7 @@ struct iso_run {
 	struct iso_result *result;  /* owned until it is taken */
 	enum state state;
 	struct iso_plan plan;
+	struct iso_payload_ids ids;
 	struct iso_cgroup cgroup;
 	struct iso_stream streams[2];
 	struct iso_prepared prepared;
@@ -129,13 +130,23 @@ static int release_child(struct iso_run *run, struct iso_error *err)
 	return -1;
 }
 
+static int take_ids(struct iso_run *run, struct iso_error *err)
+{
+	if (iso_payload_ids_take(&run->station->launcher, &run->plan.world.identity, &run->ids,
+				 err) < 0)
+		return -1;
+	run->result->identity = run->ids.identity;
+	return 0;
+}
+
 static int launch(struct iso_run *run, struct iso_error *err)
 {
 	const struct iso_request *request = &run->request;
 	const struct iso_command *command = &run->plan.command;
 	const int outlets[2] = {request->stdout_fd, request->stderr_fd};
-	if (open_cgroup(run, err) < 0 ||
-	    iso_capture_open(run->streams, &run->plan, outlets, err) < 0 ||
+	if (open_cgroup(run, err) < 0 || take_ids(run, err) < 0 ||
+	    iso_capture_open(run->streams, &command->streams, &run->ids.identity, outlets, err) <
+		    0 ||
 	    iso_watch_open(&run->watch, err) < 0)
 		return -1;
 	const int stdio[3] = {
@@ -144,8 +155,8 @@ static int launch(struct iso_run *run, struct iso_error *err)
 		run->streams[0].write_fd,
 		run->streams[command->streams.merge ? 0 : 1].write_fd,
 	};
-	if (iso_prepare(&run->station->launcher, &run->plan, cgroup_of(run), stdio, &run->prepared,
-			err) < 0 ||
+	if (iso_prepare(&run->station->launcher, &run->plan, &run->ids, cgroup_of(run), stdio,
+			&run->prepared, err) < 0 ||
 	    iso_launch(&run->prepared, cgroup_of(run), &run->process, err) < 0)
 		return -1;
 	for (int i = 0; i < 2; i++)
@@ -160,6 +171,8 @@ static void watch(struct iso_run *run)
 	supervision->watch = &run->watch;
 	supervision->process = &run->process;
 	supervision->control_fd = run->prepared.control_fd;
+	supervision->uid_map = run->prepared.uid_map;
+	supervision->gid_map = run->prepared.gid_map;
 	supervision->cgroup = cgroup_of(run);
 	supervision->streams[0] = &run->streams[0];
 	supervision->streams[1] = &run->streams[1];
@@ -259,6 +272,8 @@ static void release(struct iso_run *run)
 		iso_plan_done(&run->plan);
 	}
 	iso_process_close(&run->process);
+	iso_payload_ids_give_back(&run->station->launcher, &run->ids,
+				  !run->supervision.ending.left_behind);
 	run->workspace_fd = iso_fd_close(run->workspace_fd);
 	iso_snapshot_done(&run->before);
 	iso_template_cache_want(&run->station->launcher.templates);
@@ -346,6 +361,7 @@ static struct iso_run *new_run(iso_station *station)
 		.station = iso_station_hold(station),
 		.streams = {{.read_fd = -1, .write_fd = -1, .outlet = {.fd = -1}},
 			    {.read_fd = -1, .write_fd = -1, .outlet = {.fd = -1}}},
+		.ids = {.block = ISO_ID_BLOCK_NONE},
 		.process = {.pidfd = -1},
 		.watch = {.fd = -1},
 		.supervision = {.terminal = {.master_fd = -1, .input_fd = -1}},

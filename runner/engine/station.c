@@ -23,7 +23,7 @@ static int open_parts(iso_station *station, struct iso_error *err)
 	if (dev_null_fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "open \"/dev/null\"");
 	if (iso_host_probe(&station->host, err) < 0 ||
-	    iso_launcher_init(&station->launcher, err) < 0)
+	    iso_launcher_init(&station->launcher, &station->host.host_ids, err) < 0)
 		return -1;
 	station->dev_null_fd = ISO_TAKE_FD(dev_null_fd);
 	station->ready_fd = ISO_TAKE_FD(ready_fd);

@@ -162,8 +162,6 @@ static int build_host_identity(const struct iso_request *request,
 		return 0;
 	}
 	identity->kind = ISO_IDENTITY_MAPPED;
-	identity->host_uid = ISO_NOBODYS_ID;
-	identity->host_gid = ISO_NOBODYS_ID;
 	if (means->survey->can_be_mapped || request->workspace_read_only)
 		return 0;
 	if (workspace->uid == 0 || workspace->gid == 0) {

@@ -53,7 +53,7 @@ static int add_caller_bind(struct iso_world_builder *builder, const struct iso_m
 	if (op == NULL)
 		return -1;
 	op->writable = mount->kind == ISO_MOUNT_RW;
-	op->owner_mapped = op->writable && builder->world->identity.kind == ISO_IDENTITY_MAPPED;
+	op->owner_mapped = builder->world->identity.kind == ISO_IDENTITY_MAPPED;
 	op->by_caller = true;
 	op->source_dev = source.dev;
 	op->source_ino = source.ino;

@@ -23,7 +23,7 @@
 	X(EXEC_INIT, "execute the init")                          \
 	X(INIT_CONFIG, "receive the init's configuration")        \
 	X(IDENTITY, "take on the payload's identity")             \
-	X(USER_NAMESPACE, "enter the user namespace")             \
+	X(USER_NAMESPACE, "unshare the user namespace")           \
 	X(OWN_NETWORK, "make a network of the user namespace")    \
 	X(CAPABILITIES, "drop the capabilities")                  \
 	X(NO_NEW_PRIVS, "set no_new_privs")                       \
@@ -46,10 +46,11 @@ enum iso_step {
 
 enum iso_record_type {
 	ISO_RECORD_UNSET = 0,
-	ISO_RECORD_FAILED,   /* step, index (which operation or limit), value (errno) */
-	ISO_RECORD_TERMINAL, /* with the descriptor of the payload's terminal (its master side) */
-	ISO_RECORD_STARTED,  /* the payload's exec succeeded */
-	ISO_RECORD_EXITED,   /* value: wait status; index: 1 when descendants are left */
+	ISO_RECORD_FAILED,    /* step, index (which operation or limit), value (errno) */
+	ISO_RECORD_NAMESPACE, /* a user namespace was made: any answer says that it is mapped */
+	ISO_RECORD_TERMINAL,  /* with the descriptor of the payload's terminal (its master side) */
+	ISO_RECORD_STARTED,   /* the payload's exec succeeded */
+	ISO_RECORD_EXITED,    /* value: wait status; index: 1 when descendants are left */
 };
 
 struct iso_record {
@@ -81,10 +82,10 @@ struct iso_init_rlimit {
 
 struct iso_init_config {
 	uint32_t tag;
-	uint32_t size;		      /* of the whole message */
-	uint32_t make_user_namespace; /* 1: started as root; the ids below are mapped here */
-	uint32_t inner_uid, inner_gid;
-	uint32_t host_uid, host_gid;
+	uint32_t size; /* of the whole message */
+	uint32_t
+		make_user_namespace; /* 1: started as root; isorun maps it (ISO_RECORD_NAMESPACE) */
+	uint32_t host_uid, host_gid; /* then: who to be, as the host sees it */
 	uint32_t rlimit_count;
 	struct iso_init_rlimit rlimits[ISO_INIT_RLIMIT_MAX];
 	uint64_t capabilities;	 /* bit N: the payload keeps capability N */

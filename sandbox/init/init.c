@@ -107,11 +107,21 @@ static void check(enum iso_step step, long result)
 		fail(step, result);
 }
 
+/* Receive the configuration. A descriptor that comes with it is only held: the lock of the payload's
+ * host ids, for as long as this process lives. */
 static void receive_config(void)
 {
 	const enum iso_step step = ISO_STEP_INIT_CONFIG;
-	long size = iso_raw6(SYS_recvfrom, ISO_INIT_FD_CONTROL, ISO_ARG(iso_init_message.bytes),
-			     sizeof(iso_init_message.bytes), 0, 0, 0);
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec data = {iso_init_message.bytes, sizeof(iso_init_message.bytes)};
+	struct msghdr envelope = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	long size =
+		iso_raw3(SYS_recvmsg, ISO_INIT_FD_CONTROL, ISO_ARG(&envelope), MSG_CMSG_CLOEXEC);
 	check(step, size);
 	if ((size_t)size < sizeof(iso_init_message.config) ||
 	    iso_init_message.config.tag != ISO_INIT_CONFIG_TAG ||
@@ -130,41 +140,6 @@ static void reset_dispositions(void)
 			       sizeof(standard.mask)); /* KILL and STOP refuse */
 }
 
-static long write_file(const char *path, const char *text, size_t length)
-{
-	long fd = iso_raw4(SYS_openat, AT_FDCWD, ISO_ARG(path), O_WRONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return fd;
-	long result = iso_raw3(SYS_write, fd, ISO_ARG(text), (long)length);
-	(void)iso_raw1(SYS_close, fd);
-	return result;
-}
-
-static size_t print_number(char *text, uint32_t value)
-{
-	char digits[10];
-	size_t count = 0, length = 0;
-	do {
-		digits[count++] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	while (count > 0)
-		text[length++] = digits[--count];
-	return length;
-}
-
-/* "INNER OUTER 1": one id, our own, which needs no privilege. */
-static long write_map(const char *path, uint32_t inner, uint32_t outer)
-{
-	char text[32];
-	size_t length = print_number(text, inner);
-	text[length++] = ' ';
-	length += print_number(text + length, outer);
-	text[length++] = ' ';
-	text[length++] = '1';
-	return write_file(path, text, length);
-}
-
 /* All permitted capabilities effective again, after the change of uid has cleared them. */
 static long raise_capabilities(void)
 {
@@ -179,14 +154,18 @@ static long raise_capabilities(void)
 }
 
 /*
- * Started as root: become the host ids that own nothing, then make a user namespace in which they
- * are the inner ones. It comes last, so that every other namespace belongs to the host's and
- * nothing in here has power over them. Capabilities are kept across the change of uid because hosts
- * restrict the making of user namespaces to those who have them.
+ * Started as root: become the host ids that own nothing, then make a user namespace, which thereby is
+ * theirs also in what the kernel counts by user. It comes last, so that every other namespace belongs
+ * to the host's and nothing in here has power over them. Capabilities are kept across the change of
+ * uid because hosts restrict the making of user namespaces to those who have them.
+ *
+ * Only the host's root can map more than one id. It does while capabilities are dropped here; the
+ * payload does not start before it has.
  */
-static void enter_user_namespace(void)
+static void make_user_namespace(void)
 {
 	const struct iso_init_config *config = &iso_init_message.config;
+	const struct iso_record made = {.type = ISO_RECORD_NAMESPACE};
 	check(ISO_STEP_IDENTITY, iso_raw2(SYS_setgroups, 0, 0));
 	check(ISO_STEP_IDENTITY, iso_raw2(SYS_prctl, PR_SET_KEEPCAPS, 1));
 	check(ISO_STEP_IDENTITY,
@@ -194,14 +173,25 @@ static void enter_user_namespace(void)
 	check(ISO_STEP_IDENTITY,
 	      iso_raw3(SYS_setresuid, config->host_uid, config->host_uid, config->host_uid));
 	check(ISO_STEP_IDENTITY, raise_capabilities());
-	check(ISO_STEP_IDENTITY, iso_raw2(SYS_prctl, PR_SET_DUMPABLE, 1)); /* to own /proc/self */
-
 	check(ISO_STEP_USER_NAMESPACE, iso_raw1(SYS_unshare, CLONE_NEWUSER));
-	check(ISO_STEP_USER_NAMESPACE, write_file("/proc/self/setgroups", "deny", 4));
-	check(ISO_STEP_USER_NAMESPACE,
-	      write_map("/proc/self/uid_map", config->inner_uid, config->host_uid));
-	check(ISO_STEP_USER_NAMESPACE,
-	      write_map("/proc/self/gid_map", config->inner_gid, config->host_gid));
+	send_record(&made);
+}
+
+static void wait_for_map(void)
+{
+	char answer;
+	struct pollfd polled[] = {
+		{.fd = ISO_INIT_FD_CONTROL, .events = POLLIN},
+		{.fd = ISO_INIT_FD_PARENT, .events = POLLIN},
+	};
+	while (polled[0].revents == 0) {
+		(void)iso_raw3(SYS_poll, ISO_ARG(polled), 2, -1);
+		if (polled[1].revents != 0)
+			iso_init_quit(1);
+	}
+	if (iso_raw6(SYS_recvfrom, ISO_INIT_FD_CONTROL, ISO_ARG(&answer), sizeof(answer), 0, 0,
+		     0) <= 0)
+		iso_init_quit(1); /* isorun knows why */
 }
 
 /*
@@ -425,7 +415,7 @@ void init_main(long *stack)
 	receive_config();
 	reset_dispositions();
 	if (iso_init_message.config.make_user_namespace) {
-		enter_user_namespace();
+		make_user_namespace();
 		make_own_network();
 	}
 	drop_capabilities();
@@ -444,6 +434,8 @@ void init_main(long *stack)
 	if (iso_init_message.config.tty_rows != 0)
 		make_terminal();
 
+	if (iso_init_message.config.make_user_namespace)
+		wait_for_map();
 	quit_if_unwanted(signals);
 	supervise(signals, spawn(argv + 1, env));
 }

@@ -1,18 +1,10 @@
-/*
- * A mapping is carried by a user namespace, and a user namespace is made by a process that enters
- * it. That process shares our memory (copying the address space would cost more than all the rest),
- * only waits, and is killed as soon as its namespace has a descriptor; should we die first, it sees
- * that through a pidfd and ends.
- */
+/* Mappings by key, and clones of mounts that are mapped by them. */
 #include "sandbox/launch/idmap.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/mount.h>
-#include <linux/sched.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,88 +16,43 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
-#include "sandbox/child/rawcall.h"
-#include "sandbox/host.h"
+#include "sandbox/host_ids.h"
 
 #define TREE_RECURSIVE	    0x8000  /* AT_RECURSIVE */
 #define PROPAGATION_PRIVATE 0x40000 /* MS_PRIVATE; <sys/mount.h> clashes with <linux/mount.h> */
-#define STACK_SIZE	    8192
 #define XFS_MAGIC	    0x58465342
 
-/* The namespace's first process: raw calls only, see sandbox/child/child.c. */
-static void __attribute__((noreturn)) wait_for_parent(const void *argument)
+static void print_map(const struct iso_idmap_key *key, uint32_t owner, uint32_t slot,
+		      char ret_map[ISO_ID_MAP_SIZE])
 {
-	struct pollfd parent = {.fd = 0, .events = POLLIN};
-	/* Should it live longer than meant, it must not keep the ends of any pipe open. */
-	if (iso_raw3(SYS_dup3, (long)(intptr_t)argument, 0, 0) == 0 &&
-	    iso_raw3(SYS_close_range, 1, ~0U, 0) == 0)
-		(void)iso_raw3(SYS_poll, ISO_ARG(&parent), 1, -1);
-	for (;;)
-		(void)iso_raw1(SYS_exit_group, 0);
+	if (key->whole)
+		iso_id_map_mount(key->first, slot, owner, ret_map);
+	else
+		snprintf(ret_map, ISO_ID_MAP_SIZE, "%u %u 1\n", owner, key->first + slot);
 }
 
-static int write_map(pid_t pid, const char *file, uint32_t inner, uint32_t outer)
-{
-	char path[64], text[48];
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	snprintf(text, sizeof(text), "%u %u 1", inner, outer);
-	return iso_fd_write_control(AT_FDCWD, path, text);
-}
-
-static int map_and_open(pid_t pid, const struct iso_idmap *map)
-{
-	if (write_map(pid, "uid_map", map->key.disk_uid, map->key.host_uid) < 0 ||
-	    write_map(pid, "gid_map", map->key.disk_gid, map->key.host_gid) < 0)
-		return -1;
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	return iso_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC));
-}
-
-/* Make the namespace of `map`, whose ids are set. The process that made it is killed and not waited
- * for: its end need not delay the run. */
+/* Make the namespace of `map`, whose key is set. */
 static int make(struct iso_idmap *map, struct iso_error *err)
 {
-	map->stack = aligned_alloc(16, STACK_SIZE);
-	if (map->stack == NULL)
-		return iso_error_nomem(err);
-	ISO_AUTO_CLOSE int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	/* It takes what it polls by value in the pointer: `self` does not outlive this call. */
-	const struct iso_spawn spawn = {
-		.flags = CLONE_NEWUSER,
-		.cgroup_fd = -1,
-		.stack = map->stack,
-		.stack_size = STACK_SIZE,
-		.entry = wait_for_parent,
-		.argument = (const void *)(intptr_t)self,
-	};
-	int failed = self < 0 ? -errno : iso_spawn(&spawn, &map->holder);
-	if (failed < 0)
-		return iso_error_set(err, ISO_ERR_SYSTEM, -failed,
-				     "create a user namespace for id-mapping");
-	map->userns_fd = map_and_open(map->holder.pid, map);
-	int saved_errno = errno;
-	iso_process_signal(&map->holder, SIGKILL);
-	if (map->userns_fd < 0)
-		return iso_error_set(err, ISO_ERR_SYSTEM, saved_errno,
-				     "map uid %u to %u for id-mapping", map->key.disk_uid,
-				     map->key.host_uid);
-	return 0;
+	const struct iso_idmap_key *key = &map->key;
+	char uid_map[ISO_ID_MAP_SIZE], gid_map[ISO_ID_MAP_SIZE];
+	print_map(key, key->disk_uid, key->slot_uid, uid_map);
+	print_map(key, key->disk_gid, key->slot_gid, gid_map);
+	return iso_userns_make(uid_map, gid_map, &map->userns, err);
 }
 
 static void release(struct iso_idmap *map)
 {
-	if (map->holder.pidfd >= 0 && !iso_process_abandon(&map->holder))
-		map->stack = NULL; /* it still stands on that, and ends when we do */
-	iso_process_close(&map->holder);
-	iso_fd_close(map->userns_fd);
-	free(map->stack);
+	iso_userns_done(&map->userns);
 	free(map);
 }
 
-void iso_idmap_cache_init(struct iso_idmap_cache *ret_cache)
+void iso_idmap_cache_init(struct iso_idmap_cache *ret_cache, uint32_t trial_id)
 {
-	*ret_cache = (struct iso_idmap_cache){.lock = PTHREAD_MUTEX_INITIALIZER};
+	*ret_cache = (struct iso_idmap_cache){
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.trial_id = trial_id,
+	};
 }
 
 /* With the lock held. */
@@ -131,8 +78,7 @@ static int find_or_make(struct iso_idmap_cache *cache, const struct iso_idmap_ke
 		return iso_error_nomem(err);
 	*map = (struct iso_idmap){
 		.key = *key,
-		.userns_fd = -1,
-		.holder = {.pidfd = -1},
+		.userns = ISO_USERNS_NONE,
 		.users = 1,
 	};
 	if (make(map, err) < 0) {
@@ -216,11 +162,15 @@ static void remember(struct iso_idmap_cache *cache, uint64_t dev, bool can)
 
 static bool try_to_bind(int path_fd, const struct stat *st, struct iso_idmap_cache *cache)
 {
-	const struct iso_idmap_key key = {st->st_uid, st->st_gid, ISO_NOBODYS_ID, ISO_NOBODYS_ID};
+	const struct iso_idmap_key key = {
+		.disk_uid = st->st_uid,
+		.disk_gid = st->st_gid,
+		.first = cache->trial_id,
+	};
 	struct iso_idmap *map;
 	if (iso_idmap_get(cache, &key, &map, NULL) < 0)
 		return false;
-	ISO_AUTO_CLOSE int tree_fd = iso_idmap_clone_tree(path_fd, 0, map->userns_fd);
+	ISO_AUTO_CLOSE int tree_fd = iso_idmap_clone_tree(path_fd, 0, map->userns.fd);
 	iso_idmap_put(cache, map);
 	return tree_fd >= 0;
 }

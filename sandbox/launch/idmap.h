@@ -11,23 +11,24 @@
 #include <stdint.h>
 
 #include "runner/isorun.h"
-#include "sandbox/launch/spawn.h"
+#include "sandbox/launch/userns.h"
 
-/* Whose files appear as whose: owners on disk as ids of the host. */
+/* Whose files appear as whose: owners on disk as ids of a block of the host's. Without padding. */
 struct iso_idmap_key {
-	uint32_t disk_uid, disk_gid, host_uid, host_gid;
+	uint32_t disk_uid, disk_gid;
+	uint32_t first;		     /* of the block */
+	uint32_t slot_uid, slot_gid; /* the owner's places in it */
+	uint32_t whole;		     /* 1: other owners have places as well, 0: they are nobody */
 };
 
 /* A user namespace that carries a mapping. */
 struct iso_idmap {
 	struct iso_idmap_key key;
-	int userns_fd;		   /* owned */
-	struct iso_process holder; /* owned; the killed process that made it */
-	char *stack;		   /* owned; that process's, until it has ended */
-	unsigned int users;	   /* the cache is one */
+	struct iso_userns userns; /* owned */
+	unsigned int users;	  /* the cache is one */
 };
 
-#define ISO_IDMAP_CACHE_SIZE 4
+#define ISO_IDMAP_CACHE_SIZE 16
 #define ISO_IDMAP_TRIED_SIZE 16
 
 /* Mappings kept for the next run, and which file systems can be mapped. Thread-safe but for init
@@ -41,9 +42,11 @@ struct iso_idmap_cache {
 		bool can_be_mapped;
 	} tried[ISO_IDMAP_TRIED_SIZE];
 	unsigned int tried_count; /* likewise */
+	uint32_t trial_id;	  /* what owners are mapped to for that */
 };
 
-void iso_idmap_cache_init(struct iso_idmap_cache *ret_cache);
+/* trial_id  a host id that owns nothing */
+void iso_idmap_cache_init(struct iso_idmap_cache *ret_cache, uint32_t trial_id);
 
 /*
  * The mapping for `key`, made where it is missing. It lasts until iso_idmap_put, whatever the cache

@@ -91,14 +91,16 @@ static int open_init(struct iso_error *err)
 	return read_only;
 }
 
-int iso_launcher_init(struct iso_launcher *ret_launcher, struct iso_error *err)
+int iso_launcher_init(struct iso_launcher *ret_launcher, const struct iso_id_range *host_ids,
+		      struct iso_error *err)
 {
 	int init_fd = open_init(err);
 	if (init_fd < 0)
 		return -1;
 	ret_launcher->init_fd = init_fd;
-	iso_idmap_cache_init(&ret_launcher->idmaps);
+	iso_idmap_cache_init(&ret_launcher->idmaps, host_ids->first);
 	iso_template_cache_init(&ret_launcher->templates);
+	iso_host_ids_init(&ret_launcher->host_ids, host_ids);
 	return 0;
 }
 
@@ -106,5 +108,6 @@ void iso_launcher_done(struct iso_launcher *launcher)
 {
 	iso_idmap_cache_done(&launcher->idmaps);
 	iso_template_cache_done(&launcher->templates);
+	iso_host_ids_done(&launcher->host_ids);
 	iso_fd_close(launcher->init_fd);
 }

@@ -69,8 +69,8 @@ static void *append(char *cursor, const void *data, size_t size)
 	return cursor + size;
 }
 
-int iso_message_compose(const struct iso_plan *plan, char **ret_message, size_t *ret_size,
-			struct iso_error *err)
+int iso_message_compose(const struct iso_plan *plan, const struct iso_identity *identity,
+			char **ret_message, size_t *ret_size, struct iso_error *err)
 {
 	const struct iso_world *world = &plan->world;
 	const struct iso_command *command = &plan->command;
@@ -91,11 +91,9 @@ int iso_message_compose(const struct iso_plan *plan, char **ret_message, size_t 
 	struct iso_init_config config = {
 		.tag = ISO_INIT_CONFIG_TAG,
 		.size = (uint32_t)size,
-		.make_user_namespace = world->identity.kind != ISO_IDENTITY_CALLER,
-		.inner_uid = world->identity.inner_uid,
-		.inner_gid = world->identity.inner_gid,
-		.host_uid = world->identity.host_uid,
-		.host_gid = world->identity.host_gid,
+		.make_user_namespace = identity->kind != ISO_IDENTITY_CALLER,
+		.host_uid = identity->host_uid,
+		.host_gid = identity->host_gid,
 		.filter_count = (uint32_t)filter_count,
 		.capabilities = world->capabilities,
 		.custom_count = (uint32_t)world->seccomp.count,

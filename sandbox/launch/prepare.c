@@ -67,24 +67,38 @@ static int open_meant(const struct iso_fsop *op, struct stat *ret_st, struct iso
 	return ISO_TAKE_FD(fd);
 }
 
-/* Clone a bind whose owner appears as the payload: only the host's root can, so not the child. */
+/*
+ * Clone a bind whose owner appears as the payload: only the host's root can, so not the child.
+ *
+ * A payload with capabilities has them over every file whose owner has an id in its user namespace,
+ * so for that one other owners than the place's own stay nobody.
+ */
 static int clone_mapped(const struct iso_prepared *prepared, const struct iso_fsop *op, int *ret_fd,
 			struct iso_error *err)
 {
-	const struct iso_identity *identity = &prepared->world->identity;
+	const struct iso_identity *identity = &prepared->ids->identity;
 	struct stat st;
 	ISO_AUTO_CLOSE int path_fd = open_meant(op, &st, err);
 	if (path_fd < 0)
 		return -1;
-	const struct iso_idmap_key key = {st.st_uid, st.st_gid, identity->host_uid,
-					  identity->host_gid};
+	const struct iso_idmap_key key = {
+		.disk_uid = st.st_uid,
+		.disk_gid = st.st_gid,
+		.first = prepared->ids->block.first,
+		.slot_uid = iso_id_slot(identity->inner_uid),
+		.slot_gid = iso_id_slot(identity->inner_gid),
+		.whole = prepared->world->capabilities == 0,
+	};
 	struct iso_idmap_cache *idmaps = &prepared->launcher->idmaps;
 	struct iso_idmap *map;
 	if (iso_idmap_get(idmaps, &key, &map, err) < 0)
 		return -1;
-	int tree_fd = iso_idmap_clone_tree(path_fd, bind_attributes(op), map->userns_fd);
+	int tree_fd = iso_idmap_clone_tree(path_fd, bind_attributes(op), map->userns.fd);
 	int os_errno = errno;
 	iso_idmap_put(idmaps, map);
+	/* What is only read can be read as it is, too. */
+	if (tree_fd < 0 && os_errno == EINVAL && !op->writable)
+		tree_fd = iso_idmap_clone_tree(path_fd, bind_attributes(op), -1);
 	if (tree_fd < 0) {
 		iso_error_set(err, ISO_ERR_UNSUPPORTED, os_errno, "id-map \"%s\"", op->source);
 		if (os_errno == ENOSYS || os_errno == EPERM)
@@ -100,10 +114,9 @@ static int clone_mapped(const struct iso_prepared *prepared, const struct iso_fs
 }
 
 /* Mount data for the operations that take some; NULL with `*ret_failed` when out of memory. */
-static char *mount_options(const struct iso_world *world, const struct iso_fsop *op,
+static char *mount_options(const struct iso_identity *identity, const struct iso_fsop *op,
 			   bool *ret_failed)
 {
-	const struct iso_identity *identity = &world->identity;
 	bool caller = identity->kind == ISO_IDENTITY_CALLER;
 	char *options = NULL;
 	if (op->kind == ISO_FSOP_TMPFS) {
@@ -144,11 +157,11 @@ static unsigned long mount_flags(const struct iso_fsop *op)
 
 static int prepare_op(struct iso_prepared *prepared, size_t index, struct iso_error *err)
 {
-	const struct iso_world *world = prepared->world;
-	const struct iso_fsop *op = &world->fsops[index];
+	const struct iso_identity *identity = &prepared->ids->identity;
+	const struct iso_fsop *op = &prepared->world->fsops[index];
 	struct iso_child_op *out = &prepared->ops[index];
 	bool failed = false;
-	prepared->op_options[index] = mount_options(world, op, &failed);
+	prepared->op_options[index] = mount_options(identity, op, &failed);
 	if (failed)
 		return iso_error_nomem(err);
 	*out = (struct iso_child_op){
@@ -162,9 +175,9 @@ static int prepare_op(struct iso_prepared *prepared, size_t index, struct iso_er
 		.flags = mount_flags(op),
 		.mode = op->mode,
 		.device = op->kind == ISO_FSOP_DEVICE ? device_number(op->source) : 0,
-		.uid = world->identity.host_uid,
-		.gid = world->identity.host_gid,
-		.give_away = op->payload_owned && world->identity.kind != ISO_IDENTITY_CALLER,
+		.uid = identity->host_uid,
+		.gid = identity->host_gid,
+		.give_away = op->payload_owned && identity->kind != ISO_IDENTITY_CALLER,
 		.optional = op->optional,
 		.by_caller = op->by_caller,
 		.closed_later = op->kind == ISO_FSOP_TMPFS && op->device_files,
@@ -233,10 +246,31 @@ static int prepare_ops(struct iso_prepared *prepared, struct iso_error *err)
 	return 0;
 }
 
+/* Send the init its configuration and, to be held as long as it lives, the lock of its host ids. */
+static int send_config(const struct iso_prepared *prepared)
+{
+	const int lock_fd = prepared->ids->block.lock_fd;
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(lock_fd))];
+	} control = {.space = {0}};
+	struct iovec data = {prepared->config, prepared->config_size};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+	if (lock_fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.header.cmsg_len = CMSG_LEN(sizeof(lock_fd));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		memcpy(CMSG_DATA(&control.header), &lock_fd, sizeof(lock_fd));
+	}
+	return sendmsg(prepared->control_fd, &message, MSG_NOSIGNAL) < 0 ? -1 : 0;
+}
+
 int iso_prepared_release(struct iso_prepared *prepared, struct iso_error *err)
 {
-	if (send(prepared->control_fd, prepared->config, prepared->config_size, MSG_NOSIGNAL) < 0 &&
-	    errno != EPIPE && errno != ECONNRESET) /* a child that has ended has said why */
+	if (send_config(prepared) < 0 && errno != EPIPE &&
+	    errno != ECONNRESET) /* a child that has ended has said why */
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "configure the init");
 	return 0;
 }
@@ -292,11 +326,27 @@ static void prepare_descriptors(struct iso_prepared *prepared, const int stdio[3
 	child->init_fd = prepared->launcher->init_fd;
 }
 
+/* All of its block, or its one host id. */
+static void prepare_maps(struct iso_prepared *prepared)
+{
+	const struct iso_identity *identity = &prepared->ids->identity;
+	const uint32_t first = prepared->ids->block.first;
+	if (identity->kind == ISO_IDENTITY_MAPPED) {
+		iso_id_map_inside(first, identity->inner_uid, prepared->uid_map);
+		iso_id_map_inside(first, identity->inner_gid, prepared->gid_map);
+		return;
+	}
+	snprintf(prepared->uid_map, sizeof(prepared->uid_map), "%u %u 1", identity->inner_uid,
+		 identity->host_uid);
+	snprintf(prepared->gid_map, sizeof(prepared->gid_map), "%u %u 1", identity->inner_gid,
+		 identity->host_gid);
+}
+
 static int prepare(struct iso_prepared *prepared, const struct iso_plan *plan,
 		   const struct iso_cgroup *cgroup, const int stdio[3], struct iso_error *err)
 {
 	static char *const no_environment[] = {NULL};
-	const struct iso_identity *identity = &plan->world.identity;
+	const struct iso_identity *identity = &prepared->ids->identity;
 	struct iso_child *child = &prepared->child;
 
 	child->own_user_namespace = identity->kind == ISO_IDENTITY_CALLER;
@@ -304,15 +354,12 @@ static int prepare(struct iso_prepared *prepared, const struct iso_plan *plan,
 	    prepare_init_argv(prepared, &plan->command, err) < 0 ||
 	    prepare_ops(prepared, err) < 0 || use_template(prepared, err) < 0 ||
 	    prepare_joining(prepared, cgroup, err) < 0 ||
-	    iso_message_compose(plan, &prepared->config, &prepared->config_size, err) < 0)
+	    iso_message_compose(plan, identity, &prepared->config, &prepared->config_size, err) < 0)
 		return -1;
 	prepared->stack = aligned_alloc(16, ISO_CHILD_STACK_SIZE);
 	if (prepared->stack == NULL)
 		return iso_error_nomem(err);
-	snprintf(prepared->uid_map, sizeof(prepared->uid_map), "%u %u 1", identity->inner_uid,
-		 identity->host_uid);
-	snprintf(prepared->gid_map, sizeof(prepared->gid_map), "%u %u 1", identity->inner_gid,
-		 identity->host_gid);
+	prepare_maps(prepared);
 	child->uid_map = prepared->uid_map;
 	child->gid_map = prepared->gid_map;
 	child->hostname = plan->world.hostname;
@@ -326,13 +373,35 @@ static int prepare(struct iso_prepared *prepared, const struct iso_plan *plan,
 	return 0;
 }
 
+int iso_payload_ids_take(struct iso_launcher *launcher, const struct iso_identity *planned,
+			 struct iso_payload_ids *ret_ids, struct iso_error *err)
+{
+	struct iso_payload_ids ids = {*planned, ISO_ID_BLOCK_NONE};
+	if (planned->kind == ISO_IDENTITY_MAPPED) {
+		const uint32_t slot = iso_id_slot(planned->inner_uid);
+		if (iso_host_ids_take(&launcher->host_ids, slot, &ids.block, err) < 0)
+			return -1;
+		ids.identity.host_uid = ids.block.first + slot;
+		ids.identity.host_gid = ids.block.first + iso_id_slot(planned->inner_gid);
+	}
+	*ret_ids = ids;
+	return 0;
+}
+
+void iso_payload_ids_give_back(struct iso_launcher *launcher, struct iso_payload_ids *ids,
+			       bool all_gone)
+{
+	iso_host_ids_give_back(&launcher->host_ids, &ids->block, all_gone);
+}
+
 int iso_prepare(struct iso_launcher *launcher, const struct iso_plan *plan,
-		const struct iso_cgroup *cgroup, const int stdio[3],
-		struct iso_prepared *ret_prepared, struct iso_error *err)
+		const struct iso_payload_ids *ids, const struct iso_cgroup *cgroup,
+		const int stdio[3], struct iso_prepared *ret_prepared, struct iso_error *err)
 {
 	*ret_prepared = (struct iso_prepared){
 		.launcher = launcher,
 		.world = &plan->world,
+		.ids = ids,
 		.control_fd = -1,
 		.child_control_fd = -1,
 		.self_pidfd = -1,

@@ -7,6 +7,7 @@
 
 #include "sandbox/cgroup/cgroup.h"
 #include "sandbox/child/child.h"
+#include "sandbox/host_ids.h"
 #include "sandbox/launch/idmap.h"
 #include "sandbox/launch/template.h"
 #include "sandbox/plan.h"
@@ -16,23 +17,42 @@ struct iso_launcher {
 	int init_fd; /* owned; the init program, executable */
 	struct iso_idmap_cache idmaps;
 	struct iso_template_cache templates;
+	struct iso_host_ids host_ids;
 };
 
-/* Errors: ISO_ERR_SYSTEM, ISO_ERR_UNSUPPORTED (no executable memfd). */
-int iso_launcher_init(struct iso_launcher *ret_launcher, struct iso_error *err);
+/* Who the payload of one launch is on the host: the plan's identity with the host's ids. */
+struct iso_payload_ids {
+	struct iso_identity identity;
+	struct iso_id_block block; /* of a mapped identity; owned */
+};
+
+/* Errors: as iso_host_ids_take. */
+int iso_payload_ids_take(struct iso_launcher *launcher, const struct iso_identity *planned,
+			 struct iso_payload_ids *ret_ids, struct iso_error *err);
+
+/* all_gone  no process of the payload is left. A value without a block is fine. */
+void iso_payload_ids_give_back(struct iso_launcher *launcher, struct iso_payload_ids *ids,
+			       bool all_gone);
+
+/* host_ids  where payloads' ids may come from. Errors: ISO_ERR_SYSTEM, ISO_ERR_UNSUPPORTED (no
+ * executable memfd). */
+int iso_launcher_init(struct iso_launcher *ret_launcher, const struct iso_id_range *host_ids,
+		      struct iso_error *err);
 
 /* Nothing that was prepared with it is left. */
 void iso_launcher_done(struct iso_launcher *launcher);
 
 struct iso_prepared {
-	struct iso_launcher *launcher; /* borrowed */
-	const struct iso_world *world; /* borrowed; outlives this, as the command does */
-	struct iso_template *template; /* held, or NULL */
+	struct iso_launcher *launcher;	   /* borrowed */
+	const struct iso_world *world;	   /* borrowed; outlives this, as the command does */
+	const struct iso_payload_ids *ids; /* likewise */
+	struct iso_template *template;	   /* held, or NULL */
 	struct iso_child child;
 	struct iso_child_op *ops;  /* owned */
 	char **op_options;	   /* owned strings, one slot an operation */
 	struct iso_strv init_argv; /* owned */
-	char uid_map[48], gid_map[48];
+	/* Of the payload's user namespace; the child writes them itself when it has made one. */
+	char uid_map[ISO_ID_MAP_SIZE], gid_map[ISO_ID_MAP_SIZE];
 	char *join_path; /* owned; the cgroup's tasks file in v1 hierarchies, or NULL */
 	char *config;	 /* owned; the init's message, which also says that limits are set */
 	size_t config_size;
@@ -43,7 +63,8 @@ struct iso_prepared {
 };
 
 /*
- * Prepare `plan` for a launch into `cgroup` (NULL: none), whose limits need not be set yet.
+ * Prepare `plan` for a launch as `ids` into `cgroup` (NULL: none), whose limits need not be set
+ * yet.
  *
  * stdio  borrowed; what becomes the payload's standard streams
  *
@@ -51,8 +72,8 @@ struct iso_prepared {
  * Nothing of the host is changed.
  */
 int iso_prepare(struct iso_launcher *launcher, const struct iso_plan *plan,
-		const struct iso_cgroup *cgroup, const int stdio[3],
-		struct iso_prepared *ret_prepared, struct iso_error *err);
+		const struct iso_payload_ids *ids, const struct iso_cgroup *cgroup,
+		const int stdio[3], struct iso_prepared *ret_prepared, struct iso_error *err);
 
 /* Let the child, which waits for this, join the cgroup and start. Errors: ISO_ERR_SYSTEM. */
 int iso_prepared_release(struct iso_prepared *prepared, struct iso_error *err);

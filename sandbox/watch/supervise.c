@@ -6,15 +6,12 @@
 #include "sandbox/watch/supervise.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
-#include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
-#include "runner/base/file/fd.h"
+#include "sandbox/watch/internal.h"
 
 #define SETUP_LIMIT_MS	 30000
 #define KILL_LIMIT_MS	 5000 /* how long a killed process may take to vanish */
@@ -25,20 +22,6 @@
 #define OOM_LIMIT_MS	 100 /* from a want of memory to the kill for it; 7 were measured */
 #define OOM_LOOK_MS	 1
 
-enum {
-	SLOT_CONTROL,
-	SLOT_INIT,
-	SLOT_CANCEL,
-	SLOT_OOM,
-	SLOT_EMPTY,		    /* the cgroup's events */
-	SLOT_INPUT,		    /* what is typed */
-	SLOT_MASTER,		    /* the terminal that takes it */
-	SLOT_READ,		    /* two: the streams' pipes */
-	SLOT_WRITE = SLOT_READ + 2, /* two: their outlets */
-	SLOT_COUNT = SLOT_WRITE + 2,
-};
-_Static_assert(SLOT_COUNT <= ISO_WATCH_SLOTS, "the watch has a place for each");
-
 /* Descendants that are still there although the payload has ended, without the init. */
 static uint64_t count_survivors(const struct iso_supervision *run)
 {
@@ -48,7 +31,7 @@ static uint64_t count_survivors(const struct iso_supervision *run)
 	return members > 0 ? members - 1 : 0;
 }
 
-static void kill_all(struct iso_supervision *run)
+void iso_kill_all(struct iso_supervision *run)
 {
 	if (run->ending.exited)
 		run->ending.survivors_killed = count_survivors(run);
@@ -59,10 +42,10 @@ static void kill_all(struct iso_supervision *run)
 	run->phase_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), KILL_LIMIT_MS);
 }
 
-static void kill_early(struct iso_supervision *run)
+void iso_kill_early(struct iso_supervision *run)
 {
 	run->ending.killed = !run->ending.exited;
-	kill_all(run);
+	iso_kill_all(run);
 }
 
 /* What the init passes on to the payload; what is no end in anybody's words becomes SIGTERM. */
@@ -79,86 +62,12 @@ static bool is_passed_on(int signal_number)
 static void terminate(struct iso_supervision *run, int signal_number)
 {
 	if (run->grace_ms == 0) {
-		kill_early(run);
+		iso_kill_early(run);
 		return;
 	}
 	iso_process_signal(run->process, is_passed_on(signal_number) ? signal_number : SIGTERM);
 	run->phase = ISO_PHASE_TERMINATING;
 	run->phase_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), run->grace_ms);
-}
-
-/* The payload has ended. What still runs is killed now, or waited for. */
-static void on_payload_exit(struct iso_supervision *run, const struct iso_record *record)
-{
-	struct iso_ending *ending = &run->ending;
-	ending->exited = true;
-	ending->wait_status = record->value;
-	bool descendants_left = record->index != 0;
-	if (!descendants_left)
-		return; /* the init is about to end by itself */
-	if (run->detached == ISO_DETACHED_WAIT && run->phase == ISO_PHASE_RUNNING)
-		return;
-	if (run->phase < ISO_PHASE_KILLED)
-		kill_all(run);
-}
-
-/* The payload's terminal: what it says is the output, what the caller types is its input. */
-static void on_terminal(struct iso_supervision *run, int master_fd)
-{
-	ISO_AUTO_CLOSE int writer_fd = iso_fd_above_stdio(master_fd);
-	int reader_fd = writer_fd < 0 ? -1 : fcntl(writer_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (reader_fd < 0) { /* then there is no output to be had */
-		run->ending.failure = (struct iso_record){
-			.type = ISO_RECORD_FAILED,
-			.step = ISO_STEP_TERMINAL,
-			.value = errno,
-		};
-		kill_early(run);
-		return;
-	}
-	iso_terminal_start(&run->terminal, ISO_TAKE_FD(writer_fd), run->input_fd);
-	iso_watch_forget(run->watch, SLOT_READ);
-	iso_stream_take_terminal(run->streams[0], reader_fd);
-}
-
-static void on_record(struct iso_supervision *run, const struct iso_record *record, int fd)
-{
-	switch (record->type) {
-	case ISO_RECORD_FAILED:
-		run->ending.failure = *record;
-		break;
-	case ISO_RECORD_TERMINAL:
-		if (fd >= 0)
-			on_terminal(run, ISO_TAKE_FD(fd));
-		break;
-	case ISO_RECORD_STARTED:
-		run->ending.started = true;
-		if (run->phase == ISO_PHASE_SETUP)
-			run->phase = ISO_PHASE_RUNNING;
-		break;
-	case ISO_RECORD_EXITED:
-		on_payload_exit(run, record);
-		break;
-	default:
-		break;
-	}
-	iso_fd_close(fd);
-}
-
-static void on_control(struct iso_supervision *run)
-{
-	struct iso_record record = {0};
-	int fd;
-	for (;;) {
-		ssize_t size = iso_inbox_record(run->control_fd, &record, &fd);
-		if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return;
-		if (size != sizeof(record)) { /* closed */
-			run->control_open = false;
-			return;
-		}
-		on_record(run, &record, fd);
-	}
 }
 
 static void on_init_end(struct iso_supervision *run)
@@ -180,7 +89,7 @@ static void abandon_outlets(struct iso_supervision *run)
 	for (int i = 0; i < 2; i++) {
 		if (iso_stream_ended(run->streams[i]))
 			continue;
-		iso_watch_forget(run->watch, SLOT_WRITE + i);
+		iso_watch_forget(run->watch, ISO_SLOT_WRITE + i);
 		iso_stream_abandon_outlet(run->streams[i], ETIMEDOUT);
 	}
 }
@@ -210,7 +119,7 @@ static void cancel(struct iso_supervision *run, int wanted)
 	if (run->phase < ISO_PHASE_TERMINATING)
 		terminate(run, signal_number);
 	else if (run->cancel_count >= CANCEL_AT_ONCE && run->phase == ISO_PHASE_TERMINATING)
-		kill_early(run);
+		iso_kill_early(run);
 }
 
 static void on_cancel(struct iso_supervision *run)
@@ -230,14 +139,14 @@ static void on_deadline(struct iso_supervision *run)
 	case ISO_PHASE_SETUP: /* the wall limit covers set-up, too */
 		run->ending.deadline_passed = run->wall_deadline_ns <= run->phase_deadline_ns;
 		run->ending.setup_timed_out = !run->ending.deadline_passed;
-		kill_early(run);
+		iso_kill_early(run);
 		break;
 	case ISO_PHASE_RUNNING:
 		run->ending.deadline_passed = true;
 		terminate(run, SIGTERM);
 		break;
 	case ISO_PHASE_TERMINATING:
-		kill_early(run);
+		iso_kill_early(run);
 		break;
 	case ISO_PHASE_KILLED:
 		run->ending.left_behind = true;
@@ -300,9 +209,9 @@ static void want_streams(const struct iso_supervision *run)
 {
 	for (int i = 0; i < 2; i++) {
 		const struct iso_stream *stream = run->streams[i];
-		iso_watch_want(run->watch, SLOT_WRITE + i,
+		iso_watch_want(run->watch, ISO_SLOT_WRITE + i,
 			       iso_stream_wants_write(stream) ? stream->outlet.fd : -1, EPOLLOUT);
-		iso_watch_want(run->watch, SLOT_READ + i, stream->read_fd,
+		iso_watch_want(run->watch, ISO_SLOT_READ + i, stream->read_fd,
 			       iso_stream_wants_read(stream) ? EPOLLIN : 0);
 	}
 }
@@ -314,14 +223,16 @@ static void want(const struct iso_supervision *run)
 	bool input = init_lives && iso_terminal_wants_input(&run->terminal);
 	bool master = init_lives && iso_terminal_wants_write(&run->terminal);
 	bool emptying = run->phase == ISO_PHASE_EMPTYING && cgroup != NULL;
-	iso_watch_want(run->watch, SLOT_CONTROL, run->control_open ? run->control_fd : -1, EPOLLIN);
-	iso_watch_want(run->watch, SLOT_INIT, init_lives ? run->process->pidfd : -1, EPOLLIN);
-	iso_watch_want(run->watch, SLOT_CANCEL, run->cancels.fd, EPOLLIN);
-	iso_watch_want(run->watch, SLOT_OOM,
+	iso_watch_want(run->watch, ISO_SLOT_CONTROL, run->control_open ? run->control_fd : -1,
+		       EPOLLIN);
+	iso_watch_want(run->watch, ISO_SLOT_INIT, init_lives ? run->process->pidfd : -1, EPOLLIN);
+	iso_watch_want(run->watch, ISO_SLOT_CANCEL, run->cancels.fd, EPOLLIN);
+	iso_watch_want(run->watch, ISO_SLOT_OOM,
 		       cgroup != NULL && !run->ending.oom_seen ? cgroup->oom_fd : -1, EPOLLIN);
-	iso_watch_want(run->watch, SLOT_EMPTY, emptying ? cgroup->events_fd : -1, EPOLLPRI);
-	iso_watch_want(run->watch, SLOT_INPUT, input ? run->terminal.input_fd : -1, EPOLLIN);
-	iso_watch_want(run->watch, SLOT_MASTER, master ? run->terminal.master_fd : -1, EPOLLOUT);
+	iso_watch_want(run->watch, ISO_SLOT_EMPTY, emptying ? cgroup->events_fd : -1, EPOLLPRI);
+	iso_watch_want(run->watch, ISO_SLOT_INPUT, input ? run->terminal.input_fd : -1, EPOLLIN);
+	iso_watch_want(run->watch, ISO_SLOT_MASTER, master ? run->terminal.master_fd : -1,
+		       EPOLLOUT);
 	want_streams(run);
 }
 
@@ -372,7 +283,7 @@ static void look_for_oom_kill(struct iso_supervision *run)
 		run->ending.oom_seen = true;
 		run->oom_until_ns = ISO_NEVER;
 		if (run->phase < ISO_PHASE_KILLED)
-			kill_early(run);
+			iso_kill_early(run);
 	} else if (iso_clock_mono_ns() >= run->oom_until_ns) {
 		run->oom_until_ns = ISO_NEVER;
 	}
@@ -382,26 +293,26 @@ static void dispatch(struct iso_supervision *run)
 {
 	const struct iso_watch *watch = run->watch;
 	for (int i = 0; i < 2; i++) {
-		if (!iso_watch_is_ready(watch, SLOT_READ + i) &&
-		    !iso_watch_is_ready(watch, SLOT_WRITE + i))
+		if (!iso_watch_is_ready(watch, ISO_SLOT_READ + i) &&
+		    !iso_watch_is_ready(watch, ISO_SLOT_WRITE + i))
 			continue;
 		announce_output(run);
 		iso_stream_pump(run->streams[i]);
 	}
-	if (iso_watch_is_ready(watch, SLOT_INPUT) || iso_watch_is_ready(watch, SLOT_MASTER))
+	if (iso_watch_is_ready(watch, ISO_SLOT_INPUT) || iso_watch_is_ready(watch, ISO_SLOT_MASTER))
 		iso_terminal_pump(&run->terminal);
-	if (iso_watch_is_ready(watch, SLOT_CANCEL))
+	if (iso_watch_is_ready(watch, ISO_SLOT_CANCEL))
 		on_cancel(run);
-	if (iso_watch_is_ready(watch, SLOT_OOM)) {
+	if (iso_watch_is_ready(watch, ISO_SLOT_OOM)) {
 		iso_cgroup_take_oom(run->cgroup);
 		run->oom_until_ns = iso_deadline_after(iso_clock_mono_ns(), OOM_LIMIT_MS);
 	}
 	if (run->oom_until_ns != ISO_NEVER)
 		look_for_oom_kill(run);
 	/* Records first: the init sends them before it ends. */
-	bool init_ended = iso_watch_is_ready(watch, SLOT_INIT) && run->phase < ISO_PHASE_ENDED;
-	if (iso_watch_is_ready(watch, SLOT_CONTROL) || init_ended)
-		on_control(run);
+	bool init_ended = iso_watch_is_ready(watch, ISO_SLOT_INIT) && run->phase < ISO_PHASE_ENDED;
+	if (iso_watch_is_ready(watch, ISO_SLOT_CONTROL) || init_ended)
+		iso_records_read(run);
 	if (init_ended)
 		on_init_end(run);
 }
@@ -475,7 +386,7 @@ void iso_supervise_cancel(struct iso_supervision *run, int signal_number)
 void iso_supervise_kill(struct iso_supervision *run)
 {
 	if (run->phase < ISO_PHASE_KILLED)
-		kill_early(run);
+		iso_kill_early(run);
 	abandon_outlets(run);
 	go_on(run);
 }

@@ -49,6 +49,7 @@ struct iso_supervision {
 	struct iso_watch *watch;	 /* borrowed; open */
 	struct iso_process *process;	 /* borrowed */
 	int control_fd;			 /* borrowed */
+	const char *uid_map, *gid_map;	 /* borrowed; of a user namespace that the init makes */
 	const struct iso_cgroup *cgroup; /* borrowed; NULL: none */
 	struct iso_stream *streams[2];	 /* borrowed; stdout, stderr */
 	int cancel_fd;			 /* borrowed; see struct iso_request */

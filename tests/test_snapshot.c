@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runner/base/clock.h"
 #include "runner/workspace/diff.h"
 #include "runner/workspace/snapshot_dir.h"
 
@@ -123,13 +124,18 @@ static void test_what_cannot_be_read_is_remembered(void **state)
 {
 	(void)state;
 	struct iso_dir_reader reader;
+	struct iso_arena arena;
+	const struct iso_patience patience = {ISO_NEVER, -1};
 	write_file("file", "");
 	int fd = openat(tree_fd, "file", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(iso_dir_reader_init(&reader), 0);
-	assert_null(iso_dir_reader_read(&reader, fd, NULL)); /* it is no directory */
+	assert_int_equal(iso_arena_open(&arena, 1 << 20, false), 0);
+	assert_int_equal(iso_dir_reader_init(&reader, false), 0);
+	assert_null(
+		iso_dir_reader_read(&reader, fd, NULL, 1, &patience, &arena)); /* no directory */
 	assert_false(reader.no_memory);
 	iso_dir_reader_done(&reader);
-	assert_true(reader.incomplete);
+	assert_string_equal(reader.incomplete, ISO_CUT_UNREADABLE);
+	iso_arena_close(&arena);
 	close(fd);
 }
 
@@ -145,7 +151,7 @@ static void test_a_root_that_cannot_be_read_is_no_deletion(void **state)
 	close(fd);
 	struct iso_diff diff;
 	assert_int_equal(iso_diff_compare(&before, &after, NULL, &diff, &err), 0);
-	assert_true(diff.incomplete);
+	assert_string_equal(diff.incomplete, ISO_CUT_UNREADABLE);
 	assert_int_equal(diff.deleted.total, 0);
 	iso_diff_done(&diff);
 	iso_snapshot_done(&before);
@@ -206,7 +212,7 @@ static void test_deep_trees_work(void **state)
 		fd = below;
 	}
 	struct iso_snapshot before = take();
-	assert_false(before.incomplete);
+	assert_null(before.incomplete);
 	assert_int_equal(before.entry_count, DEPTH + DEPTH / 50);
 	int leaf = openat(fd, "leaf", O_WRONLY | O_CREAT, 0644);
 	close(leaf);
@@ -333,8 +339,89 @@ static void test_a_limit_that_is_reached_is_said(void **state)
 	struct iso_snapshot_options options = iso_snapshot_standard;
 	options.entry_limit = 25;
 	struct iso_snapshot snapshot = take_with(&options);
-	assert_true(snapshot.incomplete);
+	assert_string_equal(snapshot.incomplete, ISO_CUT_ENTRIES);
+	assert_true(snapshot.entry_count <= 25);
 	iso_snapshot_done(&snapshot);
+	options.entry_limit = 10; /* the first directory alone has more */
+	snapshot = take_with(&options);
+	assert_string_equal(snapshot.incomplete, ISO_CUT_ENTRIES);
+	assert_int_equal(snapshot.entry_count, 0);
+	iso_snapshot_done(&snapshot);
+	options = iso_snapshot_standard;
+	options.memory_limit = 1024;
+	snapshot = take_with(&options);
+	assert_string_equal(snapshot.incomplete, ISO_CUT_ENTRIES);
+	iso_snapshot_done(&snapshot);
+	options = iso_snapshot_standard;
+	options.depth_limit = 0;
+	snapshot = take_with(&options);
+	assert_string_equal(snapshot.incomplete, ISO_CUT_DEPTH);
+	assert_int_equal(snapshot.entry_count, 20);
+	iso_snapshot_done(&snapshot);
+}
+
+/* F081: below a depth that no project has, nothing is looked at, and above it nothing is slow. */
+static void test_a_tree_of_any_depth_is_left_again(void **state)
+{
+	(void)state;
+	enum { DEPTH = 16000 };
+	int fd = dup(tree_fd);
+	for (int i = 0; i < DEPTH; i++) {
+		assert_int_equal(mkdirat(fd, "d", 0755), 0);
+		int below = openat(fd, "d", O_RDONLY | O_DIRECTORY);
+		close(fd);
+		fd = below;
+	}
+	close(fd);
+	write_file("file", "");
+	struct iso_snapshot before = take();
+	assert_string_equal(before.incomplete, ISO_CUT_DEPTH);
+	assert_int_equal(before.entry_count, iso_snapshot_standard.depth_limit + 2);
+	write_file("file", "changed");
+	expect(&before, "M  file\nincomplete: " ISO_CUT_DEPTH "\n");
+}
+
+static void test_a_look_that_is_cancelled_or_late_ends(void **state)
+{
+	(void)state;
+	struct iso_snapshot_options options = iso_snapshot_standard;
+	struct iso_snapshot snapshot;
+	int pipe_fds[2];
+	write_file("file", "");
+	options.patience.deadline_ns = 1;
+	snapshot = take_with(&options);
+	assert_string_equal(snapshot.incomplete, ISO_CUT_TIME);
+	iso_snapshot_done(&snapshot);
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(write(pipe_fds[1], "", 1), 1);
+	options.patience = (struct iso_patience){ISO_NEVER, pipe_fds[0]};
+	snapshot = take_with(&options);
+	assert_string_equal(snapshot.incomplete, ISO_CUT_CANCELLED);
+	iso_snapshot_done(&snapshot);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+/* F030: the same seen by another process. */
+static void test_a_look_from_apart_is_the_same(void **state)
+{
+	(void)state;
+	struct iso_error err = {0};
+	struct iso_snapshot before, after;
+	struct iso_diff diff;
+	mkdirat(tree_fd, "d", 0755);
+	write_file("d/f", "1");
+	assert_int_equal(
+		iso_snapshot_take_apart(tree_fd, tree, &iso_snapshot_standard, &before, &err), 0);
+	iso_snapshot_settle(&before);
+	after = take();
+	assert_int_equal(before.entry_count, 2);
+	assert_int_equal(iso_diff_compare(&before, &after, NULL, &diff, &err), 0);
+	assert_int_equal(diff.created.total + diff.modified.total + diff.deleted.total, 0);
+	iso_diff_done(&diff);
+	iso_snapshot_done(&after);
+	write_file("d/f", "22");
+	expect(&before, "M  d/f\n");
 }
 
 /* One worker and two see the same. */
@@ -441,6 +528,9 @@ int main(void)
 		TREE_TEST(test_order_is_of_whole_paths),
 		TREE_TEST(test_DIFF_3_secrets_are_redacted_and_counted),
 		TREE_TEST(test_a_limit_that_is_reached_is_said),
+		TREE_TEST(test_a_tree_of_any_depth_is_left_again),
+		TREE_TEST(test_a_look_that_is_cancelled_or_late_ends),
+		TREE_TEST(test_a_look_from_apart_is_the_same),
 		TREE_TEST(test_two_workers_agree_with_one),
 		cmocka_unit_test(test_which_names_betray_secrets),
 		cmocka_unit_test(test_which_files_are_obeyed_later),

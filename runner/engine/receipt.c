@@ -224,7 +224,9 @@ static void add_diff(struct iso_json *json, cJSON *workspace, const struct iso_d
 	iso_json_add_u64(json, totals, "sensitive", diff->sensitive.total);
 	iso_json_add_u64(json, workspace, "redacted", diff->redacted);
 	iso_json_add_bool(json, workspace, "truncated", diff->truncated);
-	iso_json_add_bool(json, workspace, "incomplete", diff->incomplete);
+	iso_json_add_bool(json, workspace, "incomplete", diff->incomplete != NULL);
+	if (diff->incomplete != NULL)
+		iso_json_add_text(json, workspace, "incomplete_reason", diff->incomplete);
 }
 
 int iso_receipt_print(const struct iso_result *result, char **ret_json, struct iso_error *err)

@@ -19,10 +19,10 @@
 #include "runner/base/file/fd.h"
 #include "runner/base/sized.h"
 #include "runner/engine/capture.h"
+#include "runner/engine/looks.h"
 #include "runner/engine/receipt.h"
 #include "runner/engine/station.h"
 #include "runner/plan/request.h"
-#include "runner/workspace/snapshot.h"
 #include "sandbox/launch/launch.h"
 #include "sandbox/watch/supervise.h"
 
@@ -49,8 +49,7 @@ struct iso_run {
 	struct iso_watch watch;
 	struct iso_supervision supervision;
 	int64_t remove_deadline_ns;
-	int workspace_fd; /* owned; open while a diff is wanted, else -1 */
-	struct iso_snapshot before;
+	struct iso_looks looks;
 };
 
 static const struct iso_cgroup *cgroup_of(const struct iso_run *run)
@@ -79,43 +78,13 @@ static int open_cgroup(struct iso_run *run, struct iso_error *err)
 	return 0;
 }
 
-/* The workspace as it was, from a descriptor that the payload cannot turn elsewhere. */
 static int look_before(struct iso_run *run, struct iso_error *err)
 {
 	const struct iso_world *world = &run->plan.world;
-	struct stat st;
 	if (!run->request.diff || world->workspace_read_only)
 		return 0;
-	run->workspace_fd = iso_fd_above_stdio(
-		open(world->workspace, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-	if (run->workspace_fd < 0 || fstat(run->workspace_fd, &st) < 0)
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "read the workspace \"%s\"",
-				     world->workspace);
-	if (st.st_dev != world->workspace_dev || st.st_ino != world->workspace_ino)
-		return iso_error_set(
-			err, ISO_ERR_SYSTEM, 0,
-			"read the workspace \"%s\": it was replaced since the plan was made",
-			world->workspace);
-	if (iso_snapshot_take(run->workspace_fd, &iso_snapshot_standard, &run->before, err) < 0)
-		return -1;
-	iso_snapshot_settle(&run->before);
-	return 0;
-}
-
-/* And as it is, now that nobody writes to it any more. A comparison that cannot be made is an
- * incomplete one: what else the result says is true. */
-static void look_after(struct iso_run *run)
-{
-	struct iso_result *result = run->result;
-	struct iso_snapshot after = {0};
-	if (run->workspace_fd < 0)
-		return;
-	result->has_diff = true;
-	if (iso_snapshot_take(run->workspace_fd, &iso_snapshot_standard, &after, NULL) < 0 ||
-	    iso_diff_compare(&run->before, &after, run->plan.world.protected_paths.items,
-			     &result->diff, NULL) < 0)
-		result->diff.incomplete = true;
-	iso_snapshot_done(&after);
+	return iso_looks_before(&run->looks, world, run->plan.command.limits.wall_ms,
+				run->request.cancel_fd, err);
 }
 
 /* Let the child, which has set itself up meanwhile, go on under its limits. */
@@ -232,6 +201,7 @@ static int note_plan(struct iso_run *run, struct iso_error *err)
 static void keep(struct iso_run *run)
 {
 	const struct iso_ending *ending = &run->supervision.ending;
+	const struct iso_world *world = &run->plan.world;
 	struct iso_result *result = run->result;
 	result->launched = true;
 	result->usage = (struct iso_cgroup_usage){
@@ -251,7 +221,7 @@ static void keep(struct iso_run *run)
 	result->cgroup_mode = run->cgroup.mode;
 	result->elapsed_us = (ending->ended_mono_ns - run->supervision.started_mono_ns) / 1000;
 	iso_capture_keep(run->streams, &run->plan.command.streams, result);
-	look_after(run);
+	iso_looks_after(&run->looks, world->protected_paths.items, result);
 }
 
 /* A child that hangs in its set-up and cannot be killed still reads our memory: it is given to
@@ -274,8 +244,7 @@ static void release(struct iso_run *run)
 	iso_process_close(&run->process);
 	iso_payload_ids_give_back(&run->station->launcher, &run->ids,
 				  !run->supervision.ending.left_behind);
-	run->workspace_fd = iso_fd_close(run->workspace_fd);
-	iso_snapshot_done(&run->before);
+	iso_looks_done(&run->looks);
 	iso_template_cache_want(&run->station->launcher.templates);
 }
 
@@ -365,7 +334,7 @@ static struct iso_run *new_run(iso_station *station)
 		.process = {.pidfd = -1},
 		.watch = {.fd = -1},
 		.supervision = {.terminal = {.master_fd = -1, .input_fd = -1}},
-		.workspace_fd = -1,
+		.looks = {.workspace_fd = -1},
 	};
 	return run;
 }

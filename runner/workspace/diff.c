@@ -284,7 +284,7 @@ int iso_diff_compare(const struct iso_snapshot *before, const struct iso_snapsho
 {
 	struct iso_diff diff = {
 		.files = after->entry_count,
-		.incomplete = before->incomplete || after->incomplete,
+		.incomplete = before->incomplete != NULL ? before->incomplete : after->incomplete,
 	};
 	struct merge merge = {.protected_paths = protected_paths, .diff = &diff};
 	if (before->root != NULL && after->root != NULL &&

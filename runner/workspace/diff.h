@@ -26,7 +26,7 @@ struct iso_diff {
 	uint64_t redacted;		/* names that betray secrets and are not shown */
 	uint64_t files;			/* entries in the second snapshot */
 	bool truncated;			/* a list or a path was cut */
-	bool incomplete;		/* a snapshot was */
+	const char *incomplete;		/* why a snapshot was (ISO_CUT_*), or NULL. Static. */
 };
 
 /*

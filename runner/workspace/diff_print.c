@@ -52,7 +52,7 @@ int iso_diff_print(const struct iso_diff *diff, char **ret_text, struct iso_erro
 	print_list(out, diff, &diff->modified, 'M');
 	print_list(out, diff, &diff->deleted, 'D');
 	if (diff->incomplete)
-		fprintf(out, "incomplete: a limit was reached, or something could not be read\n");
+		fprintf(out, "incomplete: %s\n", diff->incomplete);
 	int failed = ferror(out);
 	if (fclose(out) != 0 || failed) {
 		free(text);

@@ -2,8 +2,8 @@
  * A depth-first walk with an explicit stack, so that depth costs memory and not C stack.
  *
  * Each frame of the stack holds its directory's descriptor. Trees deeper than the window of open
- * descriptors have those of the outer frames closed; coming back to one, it is opened again from
- * the root by name and compared by identity.
+ * descriptors have those of the outer frames closed; coming back to one, it is opened again as the
+ * parent of the frame that was left, and compared by identity: the same work at any depth.
  *
  * A large tree gets a second worker. Workers hand each other whole subtrees through a short queue:
  * whoever is about to enter a directory while the queue is low puts it there instead.
@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "runner/base/array.h"
+#include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
 #include "runner/base/sigmask.h"
@@ -31,7 +32,9 @@
 #define SECOND_WORKER_AT 4096 /* entries */
 #define NS_PER_S	 INT64_C(1000000000)
 #define DIRECTORY_FLAGS	 (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-#define STANDARD_LIMIT	 20000000
+#define STANDARD_ENTRIES 4000000
+#define STANDARD_MEMORY	 ((size_t)1 << 30)
+#define STANDARD_DEPTH	 1024
 
 static const char *const standard_skip[] = {".git", ".venv", "node_modules", "__pycache__", NULL};
 
@@ -40,8 +43,11 @@ static const char *const git_obeys[] = {"config", "config.worktree", "hooks", "i
 
 const struct iso_snapshot_options iso_snapshot_standard = {
 	.skip = standard_skip,
-	.entry_limit = STANDARD_LIMIT,
+	.entry_limit = STANDARD_ENTRIES,
+	.memory_limit = STANDARD_MEMORY,
+	.depth_limit = STANDARD_DEPTH,
 	.threads = 2,
+	.patience = {ISO_NEVER, -1},
 };
 
 /* How much of a directory is taken. */
@@ -57,6 +63,7 @@ struct frame {
 	int fd;	       /* -1: closed to stay in the window */
 	uint64_t dev, ino;
 	enum depth_rule rule;
+	uint32_t depth; /* below the root */
 };
 
 /* A subtree to walk, handed from one worker to another. */
@@ -64,25 +71,26 @@ struct job {
 	struct iso_snapshot_entry *place; /* whose `dir` is to be filled */
 	int fd;				  /* owned */
 	enum depth_rule rule;
+	uint32_t depth;
 };
 
 struct walk {
 	const struct iso_snapshot_options *options;
+	struct iso_arena *arena;
 	pthread_mutex_t lock; /* for what follows */
 	pthread_cond_t changed;
 	struct job queue[QUEUE_SIZE];
 	unsigned int queued, workers, idle;
 	uint64_t entry_count;
 	bool stop, no_memory;
+	bool apart; /* see struct iso_dir_reader */
 };
 
 struct worker {
 	struct walk *walk;
-	struct iso_snapshot_dir *dirs;
 	struct frame *frames;
 	size_t depth, frame_capacity;
-	struct iso_dir_reader reader;
-	bool incomplete;
+	struct iso_dir_reader reader; /* its `incomplete` is the worker's */
 };
 
 static bool fail_memory(struct worker *worker)
@@ -95,36 +103,56 @@ static bool fail_memory(struct worker *worker)
 	return false;
 }
 
-/* Count entries for all workers; false when the limit is reached. */
-static bool count_entries(struct worker *worker, size_t count)
+/* Everybody stops, and `why` is told. */
+static void stop(struct worker *worker, const char *why)
 {
 	struct walk *walk = worker->walk;
+	worker->reader.incomplete = why;
 	pthread_mutex_lock(&walk->lock);
-	walk->entry_count += count;
-	bool go_on = walk->entry_count <= walk->options->entry_limit;
-	if (!go_on) {
-		walk->stop = true;
-		pthread_cond_broadcast(&walk->changed);
-	}
+	walk->stop = true;
+	pthread_cond_broadcast(&walk->changed);
 	pthread_mutex_unlock(&walk->lock);
-	if (!go_on)
-		worker->incomplete = true;
-	return go_on;
 }
 
-/* Read the directory `fd`; NULL when it cannot be read, or when out of memory. */
+/* How many entries all workers may still add. */
+static uint64_t entries_left(struct walk *walk)
+{
+	pthread_mutex_lock(&walk->lock);
+	uint64_t left = walk->options->entry_limit - walk->entry_count;
+	pthread_mutex_unlock(&walk->lock);
+	return left;
+}
+
+/* Count entries for all workers; false when there are too many. */
+static bool count_entries(struct walk *walk, uint64_t count)
+{
+	pthread_mutex_lock(&walk->lock);
+	bool fits = count <= walk->options->entry_limit - walk->entry_count;
+	if (fits)
+		walk->entry_count += count;
+	pthread_mutex_unlock(&walk->lock);
+	return fits;
+}
+
+/* Read the directory `fd`; NULL when it cannot be read or kept. */
 static struct iso_snapshot_dir *read_dir(struct worker *worker, int fd, enum depth_rule rule)
 {
-	struct iso_snapshot_dir *dir = iso_dir_reader_read(
-		&worker->reader, fd, rule == TAKE_WHAT_GIT_OBEYS ? git_obeys : NULL);
-	if (dir == NULL) {
-		if (worker->reader.no_memory)
-			(void)fail_memory(worker);
-		return NULL;
-	}
-	dir->next = worker->dirs;
-	worker->dirs = dir;
-	(void)count_entries(worker, dir->count); /* `stop` is looked at in the walk */
+	struct walk *walk = worker->walk;
+	struct iso_dir_reader *reader = &worker->reader;
+	const char *before = reader->incomplete;
+	reader->incomplete = NULL;
+	struct iso_snapshot_dir *dir =
+		iso_dir_reader_read(reader, fd, rule == TAKE_WHAT_GIT_OBEYS ? git_obeys : NULL,
+				    entries_left(walk), &walk->options->patience, walk->arena);
+	const char *why = reader->incomplete;
+	if (why == NULL)
+		reader->incomplete = before;
+	if (reader->no_memory)
+		(void)fail_memory(worker);
+	else if (dir == NULL && why != NULL && strcmp(why, ISO_CUT_UNREADABLE) != 0)
+		stop(worker, why);
+	else if (dir != NULL && !count_entries(walk, dir->count))
+		stop(worker, ISO_CUT_ENTRIES);
 	return dir;
 }
 
@@ -143,7 +171,7 @@ static bool rule_below(const struct worker *worker, enum depth_rule rule, const 
 	       !iso_name_is_listed(worker->walk->options->skip, name);
 }
 
-static bool push(struct worker *worker, int fd, struct iso_snapshot_dir **ret_dir,
+static bool push(struct worker *worker, int fd, uint32_t depth, struct iso_snapshot_dir **ret_dir,
 		 enum depth_rule rule)
 {
 	struct stat st;
@@ -156,40 +184,38 @@ static bool push(struct worker *worker, int fd, struct iso_snapshot_dir **ret_di
 	}
 	*ret_dir = dir;
 	if (worker->depth >= OPEN_FRAMES) {
-		/* The innermost frames stay open; the first one is the way back. */
+		/* The innermost frames stay open, and the first one, where all ways end. */
 		struct frame *outer = &worker->frames[worker->depth - OPEN_FRAMES + 1];
 		if (outer != &worker->frames[0])
 			outer->fd = iso_fd_close(outer->fd);
 	}
-	worker->frames[worker->depth++] = (struct frame){dir, 0, fd, st.st_dev, st.st_ino, rule};
+	worker->frames[worker->depth++] =
+		(struct frame){dir, 0, fd, st.st_dev, st.st_ino, rule, depth};
 	return true;
 }
 
-/* Open the innermost frame's directory again, by name from the nearest one that is open. */
-static bool reopen(struct worker *worker)
+/* Leave the innermost frame for the one around it, which may have to be opened again. */
+static void pop(struct worker *worker)
 {
-	size_t open = worker->depth - 1;
-	while (worker->frames[open].fd < 0)
-		open--;
-	for (; open + 1 < worker->depth; open++) {
-		struct frame *outer = &worker->frames[open], *inner = &worker->frames[open + 1];
-		struct stat st;
-		/* `next` is already past the entry that was entered. */
-		const char *name = iso_snapshot_name(outer->dir, outer->next - 1);
-		inner->fd = iso_fd_above_stdio(openat(outer->fd, name, DIRECTORY_FLAGS));
-		if (open > 0)
+	struct frame *inner = &worker->frames[--worker->depth];
+	struct frame *outer = worker->depth > 0 ? inner - 1 : NULL;
+	struct stat st;
+	if (outer != NULL && outer->fd < 0) {
+		outer->fd = iso_fd_above_stdio(openat(inner->fd, "..", DIRECTORY_FLAGS));
+		if (outer->fd >= 0 && (fstat(outer->fd, &st) < 0 || st.st_dev != outer->dev ||
+				       st.st_ino != outer->ino))
 			outer->fd = iso_fd_close(outer->fd);
-		if (inner->fd < 0 || fstat(inner->fd, &st) < 0 || st.st_dev != inner->dev ||
-		    st.st_ino != inner->ino) {
-			inner->fd = iso_fd_close(inner->fd);
-			return false;
-		}
 	}
-	return true;
+	iso_fd_close(inner->fd);
+	/* It was moved while we were in there: on with the next one that is still held. */
+	while (worker->depth > 0 && worker->frames[worker->depth - 1].fd < 0) {
+		worker->reader.incomplete = ISO_CUT_UNREADABLE;
+		worker->depth--;
+	}
 }
 
 static bool hand_over(struct worker *worker, struct iso_snapshot_entry *place, int fd,
-		      enum depth_rule rule)
+		      uint32_t depth, enum depth_rule rule)
 {
 	struct walk *walk = worker->walk;
 	bool taken = false;
@@ -197,7 +223,7 @@ static bool hand_over(struct worker *worker, struct iso_snapshot_entry *place, i
 		return false;
 	pthread_mutex_lock(&walk->lock);
 	if (walk->workers > 1 && walk->queued < QUEUE_LOW) {
-		walk->queue[walk->queued++] = (struct job){place, fd, rule};
+		walk->queue[walk->queued++] = (struct job){place, fd, rule, depth};
 		pthread_cond_signal(&walk->changed);
 		taken = true;
 	}
@@ -217,22 +243,23 @@ static bool step(struct worker *worker)
 			frame->next++;
 			continue;
 		}
-		if (frame->fd < 0 && !reopen(worker)) {
-			worker->incomplete = true; /* it was moved while we were below it */
-			break;
-		}
 		frame->next++;
+		if (frame->depth >= worker->walk->options->depth_limit) {
+			worker->reader.incomplete = ISO_CUT_DEPTH;
+			continue;
+		}
 		int fd = iso_fd_above_stdio(openat(frame->fd, name, DIRECTORY_FLAGS));
 		if (fd < 0) {
 			/* Vanished, or replaced by something else: not a directory any more. */
 			if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-				worker->incomplete = true;
+				worker->reader.incomplete = ISO_CUT_UNREADABLE;
 			continue;
 		}
-		return hand_over(worker, entry, fd, rule) || push(worker, fd, &entry->dir, rule);
+		uint32_t depth = frame->depth + 1;
+		return hand_over(worker, entry, fd, depth, rule) ||
+		       push(worker, fd, depth, &entry->dir, rule);
 	}
-	iso_fd_close(frame->fd);
-	worker->depth--;
+	pop(worker);
 	return true;
 }
 
@@ -263,8 +290,9 @@ static void consider_helper(struct worker *worker, struct helper *helper)
 	}
 }
 
-static bool is_stopped(struct walk *walk)
+static bool is_stopped(struct worker *worker)
 {
+	struct walk *walk = worker->walk;
 	pthread_mutex_lock(&walk->lock);
 	bool stopped = walk->stop;
 	pthread_mutex_unlock(&walk->lock);
@@ -274,7 +302,7 @@ static bool is_stopped(struct walk *walk)
 /* Walk what is on the stack to its end; `helper` (or NULL) may be started on the way. */
 static void walk_stack(struct worker *worker, struct helper *helper)
 {
-	while (worker->depth > 0 && !is_stopped(worker->walk) && step(worker)) {
+	while (worker->depth > 0 && !is_stopped(worker) && step(worker)) {
 		if (helper != NULL && !helper->considered)
 			consider_helper(worker, helper);
 	}
@@ -291,7 +319,7 @@ static void walk_queue(struct worker *worker)
 		if (walk->queued > 0) {
 			struct job job = walk->queue[--walk->queued];
 			pthread_mutex_unlock(&walk->lock);
-			if (push(worker, job.fd, &job.place->dir, job.rule))
+			if (push(worker, job.fd, job.depth, &job.place->dir, job.rule))
 				walk_stack(worker, NULL);
 			pthread_mutex_lock(&walk->lock);
 			continue;
@@ -322,7 +350,7 @@ static void *second_worker(void *argument)
 {
 	struct walk *walk = argument;
 	struct worker *worker = calloc(1, sizeof(*worker));
-	if (worker == NULL || iso_dir_reader_init(&worker->reader) < 0) {
+	if (worker == NULL || iso_dir_reader_init(&worker->reader, walk->apart) < 0) {
 		pthread_mutex_lock(&walk->lock);
 		walk->workers--;
 		pthread_mutex_unlock(&walk->lock);
@@ -334,15 +362,10 @@ static void *second_worker(void *argument)
 	return worker;
 }
 
-static void adopt(struct worker *worker, struct worker *other)
+static void adopt(struct worker *worker, const struct worker *other)
 {
-	while (other->dirs != NULL) {
-		struct iso_snapshot_dir *dir = other->dirs;
-		other->dirs = dir->next;
-		dir->next = worker->dirs;
-		worker->dirs = dir;
-	}
-	worker->incomplete |= other->incomplete || other->reader.incomplete;
+	if (other->reader.incomplete != NULL)
+		worker->reader.incomplete = other->reader.incomplete;
 	if (other->reader.newest_ctime_ns > worker->reader.newest_ctime_ns)
 		worker->reader.newest_ctime_ns = other->reader.newest_ctime_ns;
 }
@@ -352,7 +375,7 @@ static void walk_all(struct worker *worker, int root_fd, struct iso_snapshot_dir
 	struct walk *walk = worker->walk;
 	struct helper helper = {.considered = walk->options->threads < 2};
 	uint64_t saved = iso_sigmask_block(ISO_SIGMASK_ALL); /* the second worker handles none */
-	if (push(worker, root_fd, ret_root, TAKE_ALL))
+	if (push(worker, root_fd, 0, ret_root, TAKE_ALL))
 		walk_stack(worker, &helper);
 	iso_sigmask_restore(saved);
 	if (helper.started) {
@@ -367,37 +390,47 @@ static void walk_all(struct worker *worker, int root_fd, struct iso_snapshot_dir
 		iso_fd_close(walk->queue[--walk->queued].fd);
 }
 
-int iso_snapshot_take(int root_fd, const struct iso_snapshot_options *options,
-		      struct iso_snapshot *ret_snapshot, struct iso_error *err)
+int iso_snapshot_walk(int fd, bool apart, const struct iso_snapshot_options *options,
+		      struct iso_snapshot *snapshot)
 {
 	struct walk walk = {
 		.options = options,
+		.arena = &snapshot->arena,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.changed = PTHREAD_COND_INITIALIZER,
 		.workers = 1,
+		.apart = apart,
 	};
 	struct worker worker = {.walk = &walk};
-	struct iso_snapshot snapshot = {0};
-	if (iso_dir_reader_init(&worker.reader) < 0)
+	snapshot->root = NULL;
+	if (iso_dir_reader_init(&worker.reader, apart) < 0) {
+		iso_fd_close(fd);
+		return -1;
+	}
+	if (fd >= 0)
+		walk_all(&worker, fd, &snapshot->root);
+	else
+		worker.reader.incomplete = ISO_CUT_UNREADABLE;
+	free_scratch(&worker);
+	snapshot->entry_count = walk.entry_count;
+	snapshot->newest_ctime_ns = worker.reader.newest_ctime_ns;
+	snapshot->incomplete = worker.reader.incomplete;
+	return walk.no_memory ? -1 : 0;
+}
+
+int iso_snapshot_take(int root_fd, const struct iso_snapshot_options *options,
+		      struct iso_snapshot *ret_snapshot, struct iso_error *err)
+{
+	if (iso_arena_open(&ret_snapshot->arena, options->memory_limit, false) < 0)
 		return iso_error_nomem(err);
 	/* Not opened by any name: whoever owns it may have taken the right to do so away. */
 	int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (fd >= 0 && lseek(fd, 0, SEEK_SET) == 0) {
-		walk_all(&worker, fd, &snapshot.root);
-	} else {
-		worker.incomplete = true;
-		iso_fd_close(fd);
-	}
-	free_scratch(&worker);
-	snapshot.dirs = worker.dirs;
-	snapshot.entry_count = walk.entry_count;
-	snapshot.newest_ctime_ns = worker.reader.newest_ctime_ns;
-	snapshot.incomplete = worker.incomplete || worker.reader.incomplete;
-	if (walk.no_memory) {
-		iso_snapshot_done(&snapshot);
+	if (fd >= 0 && lseek(fd, 0, SEEK_SET) < 0)
+		fd = iso_fd_close(fd);
+	if (iso_snapshot_walk(fd, false, options, ret_snapshot) < 0) {
+		iso_snapshot_done(ret_snapshot);
 		return iso_error_nomem(err);
 	}
-	*ret_snapshot = snapshot;
 	return 0;
 }
 
@@ -419,10 +452,6 @@ void iso_snapshot_settle(const struct iso_snapshot *snapshot)
 
 void iso_snapshot_done(struct iso_snapshot *snapshot)
 {
-	while (snapshot->dirs != NULL) {
-		struct iso_snapshot_dir *dir = snapshot->dirs;
-		snapshot->dirs = dir->next;
-		free(dir);
-	}
+	iso_arena_close(&snapshot->arena);
 	*snapshot = (struct iso_snapshot){0};
 }

@@ -17,6 +17,7 @@
 #include "runner/base/error.h"
 #include "runner/base/file/beneath.h"
 #include "runner/base/file/path.h"
+#include "runner/base/file/patient.h"
 #include "runner/base/text/strv.h"
 
 /* Whether the words of the relative `path` lead out of where it starts, links aside. */
@@ -45,8 +46,8 @@ static const char *rest_inside(char *path, const struct iso_named_path *place)
 		end += strcspn(end, "/");
 		char saved = *end;
 		*end = '\0';
-		bool is_it =
-			stat(path, &st) == 0 && st.st_dev == place->dev && st.st_ino == place->ino;
+		ISO_AUTO_CLOSE int fd = iso_patient_open(path, 0, NULL, &st);
+		bool is_it = fd >= 0 && st.st_dev == place->dev && st.st_ino == place->ino;
 		*end = saved;
 		if (is_it && !climbs_out(end))
 			return end + strspn(end, "/");

@@ -16,6 +16,7 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
+#include "runner/base/file/slow.h"
 #include "sandbox/host_ids.h"
 
 #define TREE_RECURSIVE	    0x8000  /* AT_RECURSIVE */
@@ -180,7 +181,8 @@ bool iso_idmap_can_bind(int path_fd, struct iso_idmap_cache *cache)
 	struct statfs fs;
 	struct stat st;
 	bool can;
-	if (fstatfs(path_fd, &fs) < 0 || fstat(path_fd, &st) < 0)
+	/* One that need not answer is not asked: who works through another program has no idmaps. */
+	if (iso_slow_is(path_fd) || fstatfs(path_fd, &fs) < 0 || fstat(path_fd, &st) < 0)
 		return false;
 	/* These could before our oldest kernel; a launch says so should it be wrong. */
 	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC)

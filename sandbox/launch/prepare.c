@@ -22,6 +22,7 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
+#include "runner/base/file/patient.h"
 #include "sandbox/launch/idmap.h"
 #include "sandbox/launch/message.h"
 #include "sandbox/launch/spawn.h"
@@ -57,8 +58,8 @@ static uint64_t bind_attributes(const struct iso_fsop *op)
 
 static int open_meant(const struct iso_fsop *op, struct stat *ret_st, struct iso_error *err)
 {
-	ISO_AUTO_CLOSE int fd = open(op->source, O_PATH | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, ret_st) < 0)
+	ISO_AUTO_CLOSE int fd = iso_patient_open(op->source, O_NOFOLLOW, NULL, ret_st);
+	if (fd < 0)
 		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "bind \"%s\"", op->source);
 	if (op->by_caller && (ret_st->st_dev != op->source_dev || ret_st->st_ino != op->source_ino))
 		return iso_error_set(err, ISO_ERR_SYSTEM, 0,

@@ -186,6 +186,11 @@ $(BUILD)/hosts/%: integration/hosts/%.c $(BUILD)/libisorun.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -pthread -o $@ $< $(BUILD)/libisorun.a $(LIBS)
 
+# A file system to be afraid of.
+$(BUILD)/hosts/fuse_server: integration/hosts/fuse_server.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -I/usr/include/fuse3 $(ALL_CFLAGS) -MF $@.d -o $@ $< -lfuse3
+
 # isorun with an allocator that fails when it is told to, for the tests of its faults.
 ALLOCATORS := malloc calloc realloc aligned_alloc
 

@@ -172,6 +172,21 @@ wait_for_text() {
   done
 }
 
+# start OUT COMMAND…: in the background, until it has said something in OUT; its complaints go to OUT.err, its pid to $pid.
+start() {
+  said=$1
+  shift
+  rm -f "$said" # what an earlier one said is not this one's
+  "$@" >"$said" 2>"$said.err" &
+  pid=$!
+  wait_for_text "$said"
+}
+
+# i386_entry: what a system call through the i386 entry ends in under seccomp: a kernel without that entry is not asked.
+i386_entry() {
+  "$PROBES/probe_syscalls" i386 | grep -o SIGSEGV || echo SIGSYS
+}
+
 # calls_made: of strace's lines on standard input "NAME NUMBER" for every call, counted by name: what its inject
 # option takes. every_nth N: the first of every N lines.
 calls_made() {
@@ -190,9 +205,9 @@ cgroups_left() {
 # shellcheck disable=SC2120
 own_inits() {
   # shellcheck disable=SC2086
-  find $own_cgroups -name cgroup.procs -exec cat {} + 2>/dev/null | sort -un | while read -r pid; do
+  find $own_cgroups -name cgroup.procs -exec cat {} + 2>/dev/null | sort -un | while read -r member; do
     awk -v parent="${1:-}" '$2 == "(isorun-init)" && $3 != "Z" && (parent == "" || $4 == parent) { print $1 }' \
-      "/proc/$pid/stat" 2>/dev/null
+      "/proc/$member/stat" 2>/dev/null
   done
 }
 processes_left() {

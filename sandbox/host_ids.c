@@ -1,8 +1,8 @@
 /*
- * Which block, by chance and by lock. The lock is the kernel's own record of who is alive: it belongs
- * to an open file, which the init of a run holds as well, so that it lasts as long as the longer
- * lived of the two. An init closes its files a moment before the last of its processes is gone:
- * whoever comes then sees that a process has the id, and takes another block.
+ * Which block, by chance and by lock. The lock is the kernel's own record of who is alive: it
+ * belongs to an open file, which the init of a run holds as well, so that it lasts as long as the
+ * longer lived of the two. An init closes its files a moment before the last of its processes is
+ * gone: whoever comes then sees that a process has the id, and takes another block.
  */
 #include "sandbox/host_ids.h"
 

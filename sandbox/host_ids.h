@@ -3,9 +3,9 @@
  * run, so that what the kernel counts by user is counted by run, and no run has power over the
  * processes of another one.
  *
- * The blocks come from one range of the host: that of ISO_HOST_IDS_FILE, or one that no distribution
- * hands out. A block is taken by a lock on its byte of ISO_HOST_IDS_LOCKS, which ends with the last
- * process that holds the descriptor, however that ends.
+ * The blocks come from one range of the host: that of ISO_HOST_IDS_FILE, or one that no
+ * distribution hands out. A block is taken by a lock on its byte of ISO_HOST_IDS_LOCKS, which ends
+ * with the last process that holds the descriptor, however that ends.
  */
 #ifndef ISORUN_SANDBOX_HOST_IDS_H
 #define ISORUN_SANDBOX_HOST_IDS_H

@@ -1,6 +1,7 @@
 /*
  * `probe_tree make N` fills the current directory with N files in directories of a hundred;
- * `probe_tree change` changes ten things in such a tree, each in its own way.
+ * `probe_tree change` changes ten things in such a tree, each in its own way; `probe_tree deep N`
+ * makes N directories, each in the one before.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -62,10 +63,20 @@ static void change(void)
 	check(rename("d0009/f09", "d0009/f10"), "rename");
 }
 
+static void deepen(unsigned long count)
+{
+	for (unsigned long i = 0; i < count; i++) {
+		check(mkdir("d", 0755), "mkdir");
+		check(chdir("d"), "chdir");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && strcmp(argv[1], "make") == 0)
 		make(strtoul(argv[2], NULL, 10));
+	else if (argc == 3 && strcmp(argv[1], "deep") == 0)
+		deepen(strtoul(argv[2], NULL, 10));
 	else if (argc == 2 && strcmp(argv[1], "change") == 0)
 		change();
 	else

@@ -1,7 +1,7 @@
 /*
  * Memory that is only ever added to and goes all at once. Its pages exist when they are written to,
- * so a large one costs what is used of it. A shared one is the same for a forked process, at the same
- * address. Thread-safe but for open and close.
+ * so a large one costs what is used of it. A shared one is the same for a forked process, at the
+ * same address. Thread-safe but for open and close.
  */
 #ifndef ISORUN_BASE_ARENA_H
 #define ISORUN_BASE_ARENA_H

@@ -1,10 +1,10 @@
 /*
- * A process of its own for what may never come back: calls on a file system behind which somebody else
- * stands. It can be killed, and where even that does nothing (the kernel waits for an answer that the
- * other side owes), abandoned: it holds nothing of ours but what it was given.
+ * A process of its own for what may never come back: calls on a file system behind which somebody
+ * else stands. It can be killed, and where even that does nothing (the kernel waits for an answer
+ * that the other side owes), abandoned: it holds nothing of ours but what it was given.
  *
- * It is forked, so its work may use all that a fork leaves intact, memory included, and must return.
- * A host program that waits for any child may see it.
+ * It is forked, so its work may use all that a fork leaves intact, memory included, and must
+ * return. A host program that waits for any child may see it.
  */
 #ifndef ISORUN_BASE_SCOUT_H
 #define ISORUN_BASE_SCOUT_H
@@ -24,11 +24,11 @@ struct iso_scout_work {
  * Let a scout do `work`.
  *
  * ret_reply  what it wrote, for the caller to free; ret_size: how much
- * ret_fd     a descriptor that it sent (iso_scout_send_fd), which the caller owns, or -1; NULL: none is
- *	      expected
+ * ret_fd     a descriptor that it sent (iso_scout_send_fd), which the caller owns, or -1; NULL:
+ *	none is expected
  *
- * Returns 0; or an errno: ETIMEDOUT, ECANCELED, EFBIG (more than `limit` bytes), ENOMEM or what fork(2)
- * and socketpair(2) say. Thread-safe.
+ * Returns 0; or an errno: ETIMEDOUT, ECANCELED, EFBIG (more than `limit` bytes), ENOMEM or what
+ * fork(2) and socketpair(2) say. Thread-safe.
  */
 int iso_scout_send(const struct iso_scout_work *work, const struct iso_patience *patience,
 		   size_t limit, char **ret_reply, size_t *ret_size, int *ret_fd);

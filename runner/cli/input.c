@@ -11,8 +11,7 @@
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/base/file/fd.h"
-#include "runner/base/file/reopen.h"
+#include "runner/base/file/patient.h"
 #include "runner/cli/cli.h"
 
 /* As a shell's `<(…)` is, and unlike a FIFO, which has a name and perhaps no writer. */
@@ -30,7 +29,7 @@ int cli_run_open_stdin(struct cli_run *run, struct iso_error *err)
 	if (path == NULL)
 		return 0;
 	/* A pipe has no path: the object by its name as it is. */
-	ISO_AUTO_CLOSE int pipe_fd = iso_fd_above_stdio(open(path, O_PATH | O_CLOEXEC));
+	ISO_AUTO_CLOSE int pipe_fd = iso_patient_open(path, 0, NULL, &st);
 	bool is_pipe = pipe_fd >= 0 && is_nameless_pipe(pipe_fd);
 	if (!is_pipe &&
 	    iso_writable_open_beside(&run->writable, path, "the standard input", &named, err) < 0)
@@ -43,7 +42,7 @@ int cli_run_open_stdin(struct cli_run *run, struct iso_error *err)
 					     ? ""
 					     : ": a file, a terminal or a pipe is "
 					       "needed; of a FIFO: --stdin inherit <FIFO");
-	run->stdin_fd = iso_reopen(fd, O_RDONLY | O_NOCTTY);
+	run->stdin_fd = iso_patient_reopen(fd, O_RDONLY | O_NOCTTY, NULL);
 	if (run->stdin_fd < 0)
 		return iso_error_set(err, ISO_ERR_INVALID, errno, "open the standard input \"%s\"",
 				     path);

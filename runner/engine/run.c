@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -22,6 +23,7 @@
 #include "runner/engine/looks.h"
 #include "runner/engine/receipt.h"
 #include "runner/engine/station.h"
+#include "runner/engine/stuck.h"
 #include "runner/plan/request.h"
 #include "sandbox/launch/launch.h"
 #include "sandbox/watch/supervise.h"
@@ -139,6 +141,7 @@ static void watch(struct iso_run *run)
 	struct iso_supervision *supervision = &run->supervision;
 	supervision->watch = &run->watch;
 	supervision->process = &run->process;
+	supervision->setup_at = &run->prepared.child_at;
 	supervision->control_fd = run->prepared.control_fd;
 	supervision->uid_map = run->prepared.uid_map;
 	supervision->gid_map = run->prepared.gid_map;
@@ -217,6 +220,8 @@ static void keep(struct iso_run *run)
 		result->cpu_effective_millis = run->cgroup.cpu_effective_millis;
 	}
 	iso_classify(&run->plan, ending, &result->usage, &result->outcome);
+	if (ending->setup_timed_out || ending->left_behind)
+		iso_stuck_explain(world, &run->cgroup, ending->left_behind, &result->outcome.error);
 	result->survivors_killed = ending->survivors_killed;
 	result->cgroup_mode = run->cgroup.mode;
 	result->elapsed_us = (ending->ended_mono_ns - run->supervision.started_mono_ns) / 1000;
@@ -263,6 +268,13 @@ static void set_ended(struct iso_run *run)
 	iso_watch_arm(&run->watch, ISO_NEVER);
 }
 
+/* What was left behind has been waited for. */
+static int64_t remove_deadline(const struct iso_run *run)
+{
+	return iso_deadline_after(iso_clock_mono_ns(),
+				  run->supervision.ending.left_behind ? 0 : REMOVE_LIMIT_MS);
+}
+
 /* Try to remove the cgroup; a killed member may take a moment to leave it. */
 static void remove_cgroup(struct iso_run *run)
 {
@@ -274,6 +286,7 @@ static void remove_cgroup(struct iso_run *run)
 			iso_watch_arm(&run->watch, now + REMOVE_RETRY_NS);
 			return;
 		}
+		iso_cgroup_give_up(&run->cgroup);
 		(void)iso_cgroup_remove(&run->cgroup, now, &left);
 		note_left(run, &left);
 	}
@@ -284,18 +297,34 @@ static void end(struct iso_run *run)
 {
 	iso_watch_clear(&run->watch);
 	release(run);
-	run->remove_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), REMOVE_LIMIT_MS);
+	run->remove_deadline_ns = remove_deadline(run);
 	remove_cgroup(run);
+}
+
+/* Which signal made us give up; what is no signal is a wish to end all the same. */
+static int first_end_wanted(const struct iso_run *run)
+{
+	struct iso_inbox_signals cancels;
+	int number = SIGTERM;
+	iso_inbox_open(&cancels, run->request.cancel_fd);
+	while (iso_inbox_signal(&cancels, &number) &&
+	       (number == SIGWINCH || number == SIGUSR1 || number == SIGUSR2))
+		;
+	return number >= 1 && number <= SIGRTMAX ? number : SIGTERM;
 }
 
 /* It was refused, or could not be launched. */
 static void end_early(struct iso_run *run, const struct iso_error *refused)
 {
-	iso_classify_refused(refused, &run->result->outcome);
-	int64_t deadline = iso_deadline_after(iso_clock_mono_ns(), REMOVE_LIMIT_MS);
+	if (refused->os_errno == ECANCELED)
+		iso_classify_cancelled_early(first_end_wanted(run), &run->result->outcome);
+	else
+		iso_classify_refused(refused, &run->result->outcome);
 	struct iso_error left = {0};
 	release(run);
-	if (iso_cgroup_remove(&run->cgroup, deadline, &left) < 0)
+	if (run->supervision.ending.left_behind)
+		iso_cgroup_give_up(&run->cgroup);
+	if (iso_cgroup_remove(&run->cgroup, remove_deadline(run), &left) < 0)
 		note_left(run, &left);
 	run->state = STATE_ENDED;
 }

@@ -9,13 +9,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "policy/names.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/clock.h"
 #include "runner/base/digest.h"
@@ -25,7 +23,6 @@
 #include "runner/base/text/json.h"
 #include "runner/base/text/utf8.h"
 
-#define LIST_MAX       1000
 #define LOCK_WAIT_MS   10000
 #define TEMPORARY      ".isorun-write-"
 #define LARGEST_HASHED ((uint64_t)1 << 30) /* an existing file that is compared */
@@ -61,89 +58,6 @@ int iso_tool_read(const struct iso_workspace *workspace, const char *path, uint6
 					     "read \"%s\": it is not UTF-8 text", path);
 	}
 	*ret_text = (struct iso_text){ISO_TAKE_PTR(data), size, false};
-	return 0;
-}
-
-static int compare_names(const void *left, const void *right)
-{
-	return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
-static int read_names(int dir_fd, struct iso_strv *names, struct iso_error *err)
-{
-	DIR *dir = fdopendir(dir_fd);
-	if (dir == NULL) {
-		iso_fd_close(dir_fd);
-		return iso_error_set(err, ISO_ERR_SYSTEM, errno, "read the directory");
-	}
-	const struct dirent *entry;
-	int status = 0;
-	while (status == 0 && (entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-		    iso_strv_add(names, entry->d_name) < 0)
-			status = iso_error_nomem(err);
-	}
-	(void)closedir(dir); /* it was only read */
-	if (names->count > 1)
-		qsort(names->items, names->count, sizeof(char *), compare_names);
-	return status;
-}
-
-/* Whether the entry is shown, and whether as a directory. Links that lead outside, or to what is
- * private, are not. */
-static bool is_shown(const struct iso_workspace *workspace, const struct iso_place *directory,
-		     const char *name, bool *ret_is_directory)
-{
-	ISO_CLEANUP(iso_place_done) struct iso_place place = {.fd = -1};
-	struct iso_error reason = {0};
-	struct stat st;
-	if (iso_name_is_private(name, workspace->private_names) ||
-	    fstatat(directory->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return false;
-	*ret_is_directory = S_ISDIR(st.st_mode);
-	if (!S_ISLNK(st.st_mode))
-		return true;
-	ISO_AUTO_FREE char *path =
-		*directory->path == '\0' ? strdup(name) : iso_strf("%s/%s", directory->path, name);
-	if (path == NULL || iso_workspace_find(workspace, path, &place, &reason) < 0)
-		return reason.os_errno == ENOENT; /* one that leads nowhere is only a name */
-	*ret_is_directory = S_ISDIR(place.st.st_mode);
-	return true;
-}
-
-int iso_tool_list(const struct iso_workspace *workspace, const char *path,
-		  struct iso_text *ret_text, struct iso_error *err)
-{
-	ISO_CLEANUP(iso_place_done) struct iso_place place = {.fd = -1};
-	ISO_CLEANUP(iso_strv_done) struct iso_strv names = {0};
-	if (iso_workspace_find(workspace, path, &place, err) < 0)
-		return -1;
-	int fd = S_ISDIR(place.st.st_mode) ? iso_place_open(&place, O_RDONLY | O_DIRECTORY) : -1;
-	if (fd < 0)
-		return iso_error_set(err, ISO_ERR_SYSTEM,
-				     S_ISDIR(place.st.st_mode) ? errno : ENOTDIR, "list \"%s\"",
-				     path);
-	if (read_names(fd, &names, err) < 0)
-		return -1;
-	struct iso_json json;
-	struct iso_text text = {0};
-	cJSON *list = iso_json_begin_array(&json);
-	size_t shown = 0;
-	for (size_t i = 0; i < names.count && !text.truncated; i++) {
-		bool is_directory;
-		if (!is_shown(workspace, &place, names.items[i], &is_directory))
-			continue;
-		text.truncated = shown == LIST_MAX;
-		ISO_AUTO_FREE char *entry =
-			iso_strf("%s%s", names.items[i], is_directory ? "/" : "");
-		json.failed |= entry == NULL;
-		if (shown++ < LIST_MAX)
-			iso_json_append_text(&json, list, entry);
-	}
-	if (iso_json_end(&json, list, &text.data, err) < 0)
-		return -1;
-	text.size = strlen(text.data);
-	*ret_text = text;
 	return 0;
 }
 

@@ -20,7 +20,7 @@
 #include "runner/base/file/reopen.h"
 #include "runner/base/file/slow.h"
 
-static int refuse(const char *path, const char *what, struct iso_error *err)
+int iso_named_path_refuse(const char *path, const char *what, struct iso_error *err)
 {
 	int os_errno = errno;
 	iso_error_set(err, ISO_ERR_INVALID, os_errno, "open %s \"%s\"", what, path);
@@ -68,7 +68,8 @@ int iso_named_path_open(const char *path, const char *what, struct iso_named_pat
 		return iso_error_set(err, ISO_ERR_INVALID, 0, "open %s: its name is empty", what);
 	struct stat st;
 	int fd = iso_patient_open(path, 0, NULL, &st);
-	return fd < 0 ? refuse(path, what, err) : name(fd, &st, path, what, ret_named, err);
+	return fd < 0 ? iso_named_path_refuse(path, what, err)
+		      : name(fd, &st, path, what, ret_named, err);
 }
 
 int iso_named_path_of(int fd, const char *path, const char *what, struct iso_named_path *ret_named,
@@ -78,15 +79,16 @@ int iso_named_path_of(int fd, const char *path, const char *what, struct iso_nam
 	struct stat st;
 	ISO_AUTO_CLOSE int copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (copy < 0)
-		return refuse(path, what, err);
+		return iso_named_path_refuse(path, what, err);
 	if (!iso_slow_is(copy)) {
 		if (fstat(copy, &st) < 0)
-			return refuse(path, what, err);
+			return iso_named_path_refuse(path, what, err);
 		return name(ISO_TAKE_FD(copy), &st, path, what, ret_named, err);
 	}
 	snprintf(own_path, sizeof(own_path), "/proc/self/fd/%d", fd);
 	int opened = iso_patient_open(own_path, 0, NULL, &st);
-	return opened < 0 ? refuse(path, what, err) : name(opened, &st, path, what, ret_named, err);
+	return opened < 0 ? iso_named_path_refuse(path, what, err)
+			  : name(opened, &st, path, what, ret_named, err);
 }
 
 void iso_named_path_done(struct iso_named_path *named)

@@ -24,6 +24,9 @@ int iso_named_path_open(const char *path, const char *what, struct iso_named_pat
 int iso_named_path_of(int fd, const char *path, const char *what, struct iso_named_path *ret_named,
 		      struct iso_error *err);
 
+/* What they say in `err` when `path` could not be opened, by errno. Returns -1. */
+int iso_named_path_refuse(const char *path, const char *what, struct iso_error *err);
+
 /* Release it; a zeroed value is fine. */
 void iso_named_path_done(struct iso_named_path *named);
 

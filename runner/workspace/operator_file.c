@@ -9,7 +9,7 @@
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"
-#include "runner/base/file/reopen.h"
+#include "runner/base/file/patient.h"
 
 int iso_operator_file_read(const char *path, const char *what, size_t limit,
 			   struct iso_operator_file *ret_file, struct iso_error *err)
@@ -20,7 +20,7 @@ int iso_operator_file_read(const char *path, const char *what, size_t limit,
 	if (!S_ISREG(named.mode))
 		return iso_error_set(err, ISO_ERR_INVALID, 0,
 				     "open %s \"%s\": it is no regular file", what, path);
-	ISO_AUTO_CLOSE int fd = iso_reopen(named.fd, O_RDONLY);
+	ISO_AUTO_CLOSE int fd = iso_patient_reopen(named.fd, O_RDONLY, NULL);
 	ISO_AUTO_FREE char *text = NULL;
 	size_t size;
 	if (fd < 0 || iso_fd_read_all(fd, limit, &text, &size) < 0)

@@ -78,8 +78,8 @@ extern const struct iso_snapshot_options iso_snapshot_standard;
  *
  * root_fd  borrowed; open for reading, at any position, which is lost
  *
- * Not for a directory on a file system that need not answer, nor for one that holds a network mount:
- * there it may never return. Errors: ISO_ERR_NOMEM.
+ * Not for a directory on a file system that need not answer, nor for one that holds a network
+ * mount: there it may never return. Errors: ISO_ERR_NOMEM.
  */
 int iso_snapshot_take(int root_fd, const struct iso_snapshot_options *options,
 		      struct iso_snapshot *ret_snapshot, struct iso_error *err);

@@ -26,8 +26,8 @@ int iso_dir_reader_init(struct iso_dir_reader *ret_reader, bool apart);
  * limit     entries; a directory with more is not kept
  * patience  when to give up
  *
- * Returns a directory in `arena`; NULL when it cannot be read or kept, or, as `no_memory` says, when
- * out of memory.
+ * Returns a directory in `arena`; NULL when it cannot be read or kept, or, as `no_memory` says,
+ * when out of memory.
  */
 struct iso_snapshot_dir *iso_dir_reader_read(struct iso_dir_reader *reader, int fd,
 					     const char *const *only, uint64_t limit,

@@ -15,7 +15,6 @@
 #include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
-#include "runner/base/file/beneath.h"
 #include "runner/base/file/path.h"
 #include "runner/base/file/patient.h"
 #include "runner/base/text/strv.h"
@@ -38,7 +37,8 @@ static bool climbs_out(const char *path)
 }
 
 /* What is left of the absolute `path` once it has come to the directory `place` to stay there, or
- * NULL. `path` is written to meanwhile. */
+ * NULL, with errno ETIMEDOUT when a file system on the way does not answer. `path` is written to
+ * meanwhile. */
 static const char *rest_inside(char *path, const struct iso_named_path *place)
 {
 	for (char *end = path + 1;; end++) {
@@ -51,8 +51,11 @@ static const char *rest_inside(char *path, const struct iso_named_path *place)
 		*end = saved;
 		if (is_it && !climbs_out(end))
 			return end + strspn(end, "/");
-		if (saved == '\0')
+		bool timed_out = fd < 0 && errno == ETIMEDOUT;
+		if (saved == '\0' || timed_out) {
+			errno = timed_out ? ETIMEDOUT : 0;
 			return NULL;
+		}
 	}
 }
 
@@ -111,10 +114,12 @@ static int refuse_link(const char *what, const char *path, const struct iso_name
 }
 
 /* Open what is called `absolute`, from `place` on, where `rest` is left to go. */
-static int open_from(const struct iso_named_path *place, const char *rest)
+static int open_from(const struct iso_named_path *place, const char *rest, struct stat *ret_st)
 {
-	return *rest == '\0' ? fcntl(place->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
-			     : iso_open_beneath(place->fd, rest, O_PATH);
+	if (*rest != '\0')
+		return iso_patient_open_beneath(place->fd, rest, NULL, ret_st);
+	*ret_st = (struct stat){.st_dev = place->dev, .st_ino = place->ino};
+	return fcntl(place->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
 int iso_writable_check(const struct iso_writable *writable, struct iso_error *err)
@@ -129,10 +134,10 @@ int iso_writable_check(const struct iso_writable *writable, struct iso_error *er
 			const struct iso_named_path *other = &writable->places[j];
 			const char *rest =
 				is_same(place, other) ? NULL : rest_inside(absolute, other);
-			ISO_AUTO_CLOSE int fd = rest != NULL ? open_from(other, rest) : -1;
 			struct stat st;
-			if (rest != NULL && (fd < 0 || fstat(fd, &st) < 0 ||
-					     st.st_dev != place->dev || st.st_ino != place->ino))
+			ISO_AUTO_CLOSE int fd = rest != NULL ? open_from(other, rest, &st) : -1;
+			if (rest != NULL &&
+			    (fd < 0 || st.st_dev != place->dev || st.st_ino != place->ino))
 				return refuse_link("the writable directory", writable->names[i],
 						   other, err);
 		}
@@ -150,14 +155,16 @@ int iso_writable_open_beside(const struct iso_writable *writable, const char *pa
 	for (size_t i = 0; i < writable->count && *path != '\0'; i++) {
 		const struct iso_named_path *place = &writable->places[i];
 		const char *rest = rest_inside(absolute, place);
+		if (rest == NULL && errno == ETIMEDOUT)
+			return iso_named_path_refuse(path, what, err);
 		if (rest == NULL)
 			continue;
-		ISO_AUTO_CLOSE int fd = open_from(place, rest);
+		struct stat st;
+		ISO_AUTO_CLOSE int fd = open_from(place, rest, &st);
 		if (fd < 0 && errno == EXDEV)
 			return refuse_link(what, path, place, err);
 		if (fd < 0)
-			return iso_error_set(err, ISO_ERR_INVALID, errno, "open %s \"%s\"", what,
-					     path);
+			return iso_named_path_refuse(path, what, err);
 		return iso_named_path_of(fd, path, what, ret_named, err);
 	}
 	return iso_named_path_open(path, what, ret_named, err);

@@ -19,11 +19,13 @@
 #include "sandbox/cgroup/cgroup.h"
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define YOUNG_S		2 /* its isorun may not have locked it yet */
-#define KILL_LIMIT_MS	5000
+#define YOUNG_S		2    /* its isorun may not have locked it yet */
+#define PASSING_MS	1000 /* how long a run waits for what others left, */
+#define KILL_LIMIT_MS	5000 /* and who came for just that */
 #define DEPTH_MAX	32
 
 struct sweep {
+	uint64_t wait_ms; /* for a killed one to be gone */
 	uint64_t removed;
 	int failed_errno; /* the first failure */
 	char failed_name[256];
@@ -43,12 +45,29 @@ static bool is_run(const char *name)
 	       name[strlen(ISO_CGROUP_PREFIX)] >= '0' && name[strlen(ISO_CGROUP_PREFIX)] <= '9';
 }
 
-/* Nobody's: old enough, and its lock can be had (it is kept in `fd`). What cgroupfs gives as the
- * time is that of the first look at the directory, which is never too early. */
+/*
+ * What is left in it does not go when it is killed. That is written down in the directory's mode,
+ * so that nobody who only passes by waits for it once more.
+ */
+#define MODE_GIVEN_UP 0700
+
+void iso_cgroup_give_up(const struct iso_cgroup *cgroup)
+{
+	(void)fchmod(cgroup->dir_fd, MODE_GIVEN_UP); /* else the next one waits, too */
+}
+
+static bool is_given_up(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && (st.st_mode & 0777) == MODE_GIVEN_UP;
+}
+
+/* Nobody's: old enough, or given up, and its lock can be had (it is kept in `fd`). What cgroupfs gives
+ * as the time is that of the first look at the directory, which is never too early. */
 static bool is_stale(int fd)
 {
 	struct stat st;
-	return fstat(fd, &st) == 0 && time(NULL) - st.st_ctime >= YOUNG_S &&
+	return fstat(fd, &st) == 0 && (time(NULL) - st.st_ctime >= YOUNG_S || is_given_up(fd)) &&
 	       flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
@@ -61,13 +80,16 @@ static void clean_v2(int parent_fd, const char *name, struct sweep *sweep)
 	ISO_AUTO_CLOSE int events_fd = openat(fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
 	const struct iso_cgroup cgroup = {
 		.mode = ISO_CGROUP_UNIFIED, .dir_fd = fd, .events_fd = events_fd, .oom_fd = -1};
-	int64_t deadline = iso_deadline_after(iso_clock_mono_ns(), KILL_LIMIT_MS);
-	if (iso_cgroup_kill(&cgroup) < 0 || iso_cgroup_wait_empty(&cgroup, deadline) < 0)
+	uint64_t wait_ms = sweep->wait_ms < KILL_LIMIT_MS && is_given_up(fd) ? 0 : sweep->wait_ms;
+	if (iso_cgroup_kill(&cgroup) < 0 ||
+	    iso_cgroup_wait_empty(&cgroup, iso_deadline_after(iso_clock_mono_ns(), wait_ms)) < 0) {
 		note_failure(sweep, name, EBUSY);
-	else if (iso_cgroup_remove_directory(parent_fd, name) < 0)
+		iso_cgroup_give_up(&cgroup);
+	} else if (iso_cgroup_remove_directory(parent_fd, name) < 0) {
 		note_failure(sweep, name, errno);
-	else
+	} else {
 		sweep->removed++;
+	}
 }
 
 /* Call `clean` for each run's directory in `dir_fd` (taken over) and, with `depth`, below. */
@@ -128,7 +150,8 @@ static void clean_v1(int parent_fd, const char *name, struct sweep *sweep)
 
 void iso_cgroup_sweep(const struct iso_cgroup_site *site)
 {
-	struct sweep sweep = {0}; /* what cannot be cleaned now is for `isorun gc` to tell */
+	/* What cannot be cleaned now is for `isorun gc` to tell. */
+	struct sweep sweep = {.wait_ms = PASSING_MS};
 	if (site->mode == ISO_CGROUP_NONE)
 		return;
 	int fd = openat(site->dir_fd, ".", DIRECTORY_FLAGS);
@@ -145,7 +168,7 @@ void iso_cgroup_sweep(const struct iso_cgroup_site *site)
 
 int iso_cgroup_gc(uint64_t *ret_removed, struct iso_error *err)
 {
-	struct sweep sweep = {0};
+	struct sweep sweep = {.wait_ms = KILL_LIMIT_MS};
 	enum iso_cgroup_mode mode;
 	const char *mount = iso_cgroup_find_mount(&mode);
 	if (mount == NULL)

@@ -164,6 +164,7 @@ void iso_child_main(const void *argument)
 		&child, ISO_STEP_HOSTNAME,
 		iso_raw2(SYS_sethostname, ISO_ARG(child.hostname), (long)child.hostname_length));
 	loopback_up(&child);
+	iso_child_at(&child, ISO_STEP_CGROUP_JOIN, ISO_CHILD_NO_INDEX);
 	wait_for_limits(&child);
 	join_cgroup(&child);
 	if (child.template_fd < 0)
@@ -171,6 +172,7 @@ void iso_child_main(const void *argument)
 	if (child.own_user_namespace)
 		keep_setpcap(&child);
 
+	iso_child_at(&child, ISO_STEP_EXEC_INIT, ISO_CHILD_NO_INDEX);
 	arrange_descriptors(&child, child.descriptors);
 	child.descriptors[ISO_INIT_FD_CONTROL] = ISO_INIT_FD_CONTROL;
 	long result = iso_raw5(SYS_execveat, child.init_fd, ISO_ARG(""), ISO_ARG(child.init_argv),

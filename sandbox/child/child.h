@@ -1,7 +1,8 @@
 /*
  * Everything between clone and the init's exec. The child shares the parent's memory: it reads one
  * `struct iso_child`, which stays untouched until the control pair reports or closes, writes to
- * nothing but its own stack and that pair, and calls no libc function (`make lint` looks).
+ * nothing but its own stack, that pair and one word that says how far it is, and calls no libc
+ * function (`make lint` looks).
  */
 #ifndef ISORUN_SANDBOX_CHILD_CHILD_H
 #define ISORUN_SANDBOX_CHILD_CHILD_H
@@ -40,6 +41,7 @@ struct iso_child {
 	int join_dirs
 		[ISO_V1_COUNT]; /* v1 directories in which `join_path` is a tasks file, or -1 */
 	const char *join_path;
+	uint64_t *at; /* what it is about to do (iso_child_at), for whoever reads along; or NULL */
 	int template_fd; /* mount namespace that holds what `ops` does not, or -1 */
 	const struct iso_child_op *ops;
 	size_t op_count;

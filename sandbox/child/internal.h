@@ -29,6 +29,13 @@ static inline void iso_child_report(const struct iso_child *child, const struct 
 		       sizeof(*record), MSG_NOSIGNAL, 0, 0);
 }
 
+/* Say what comes next, for somebody who wonders why it takes so long. */
+static inline void iso_child_at(const struct iso_child *child, enum iso_step step, uint32_t index)
+{
+	if (child->at != NULL)
+		__atomic_store_n(child->at, iso_step_pack(step, index), __ATOMIC_RELAXED);
+}
+
 /* Report that `step` failed with `result`, a negative errno, and end. */
 static inline void __attribute__((noreturn))
 iso_child_fail(const struct iso_child *child, enum iso_step step, size_t index, long result)

@@ -44,6 +44,17 @@ enum iso_step {
 		ISO_STEP_COUNT
 };
 
+/* How far a child is: the step and its index in one word, which is read while it is written. */
+static inline uint64_t iso_step_pack(enum iso_step step, uint32_t index)
+{
+	return (uint64_t)step << 32 | index;
+}
+
+static inline enum iso_step iso_step_of(uint64_t packed)
+{
+	return (enum iso_step)(packed >> 32);
+}
+
 enum iso_record_type {
 	ISO_RECORD_UNSET = 0,
 	ISO_RECORD_FAILED,    /* step, index (which operation or limit), value (errno) */

@@ -295,6 +295,7 @@ static long execute(const struct iso_child *child, const struct world *world,
 static void build_filesystem(const struct iso_child *child, const struct world *world)
 {
 	for (size_t i = 0; i < child->op_count; i++) {
+		iso_child_at(child, ISO_STEP_FSOP, child->ops[i].index);
 		long result = execute(child, world, &child->ops[i]);
 		if (result < 0)
 			iso_child_fail(child, ISO_STEP_FSOP, child->ops[i].index, result);

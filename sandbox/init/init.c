@@ -154,10 +154,10 @@ static long raise_capabilities(void)
 }
 
 /*
- * Started as root: become the host ids that own nothing, then make a user namespace, which thereby is
- * theirs also in what the kernel counts by user. It comes last, so that every other namespace belongs
- * to the host's and nothing in here has power over them. Capabilities are kept across the change of
- * uid because hosts restrict the making of user namespaces to those who have them.
+ * Started as root: become the host ids that own nothing, then make a user namespace, which thereby
+ * is theirs also in what the kernel counts by user. It comes last, so that every other namespace
+ * belongs to the host's and nothing in here has power over them. Capabilities are kept across the
+ * change of uid because hosts restrict the making of user namespaces to those who have them.
  *
  * Only the host's root can map more than one id. It does while capabilities are dropped here; the
  * payload does not start before it has.

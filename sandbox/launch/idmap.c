@@ -181,7 +181,8 @@ bool iso_idmap_can_bind(int path_fd, struct iso_idmap_cache *cache)
 	struct statfs fs;
 	struct stat st;
 	bool can;
-	/* One that need not answer is not asked: who works through another program has no idmaps. */
+	/* One that need not answer is not asked: who works through another program has no
+	 * idmaps. */
 	if (iso_slow_is(path_fd) || fstatfs(path_fd, &fs) < 0 || fstat(path_fd, &st) < 0)
 		return false;
 	/* These could before our oldest kernel; a launch says so should it be wrong. */

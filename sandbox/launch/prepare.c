@@ -350,6 +350,7 @@ static int prepare(struct iso_prepared *prepared, const struct iso_plan *plan,
 	const struct iso_identity *identity = &prepared->ids->identity;
 	struct iso_child *child = &prepared->child;
 
+	child->at = &prepared->child_at;
 	child->own_user_namespace = identity->kind == ISO_IDENTITY_CALLER;
 	if (open_control(prepared, err) < 0 ||
 	    prepare_init_argv(prepared, &plan->command, err) < 0 ||

@@ -48,6 +48,7 @@ struct iso_prepared {
 	const struct iso_payload_ids *ids; /* likewise */
 	struct iso_template *template;	   /* held, or NULL */
 	struct iso_child child;
+	uint64_t child_at;	   /* how far it is (iso_step_pack) */
 	struct iso_child_op *ops;  /* owned */
 	char **op_options;	   /* owned strings, one slot an operation */
 	struct iso_strv init_argv; /* owned */

@@ -14,7 +14,7 @@
 #include "runner/base/sigmask.h"
 #include "sandbox/child/rawcall.h"
 
-#define ABANDON_LIMIT_MS 5000
+#define ABANDON_LIMIT_MS 2000
 
 int iso_spawn(const struct iso_spawn *spawn, struct iso_process *ret_process)
 {

@@ -198,6 +198,7 @@ static int make(const struct iso_child *child, const bool *common)
 	if (ops != NULL && stack != NULL && maker != NULL && self_fd >= 0 &&
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
 		*maker = *child;
+		maker->at = NULL;
 		maker->ops = ops;
 		maker->op_count = 0;
 		for (size_t i = 0; i < child->op_count; i++) {

@@ -1,7 +1,6 @@
 /*
- * User namespaces with a map: those that mounts are mapped by are made here, those that payloads live
- * in only get their map here.
- * Source: user_namespaces(7).
+ * User namespaces with a map: those that mounts are mapped by are made here, those that payloads
+ * live in only get their map here. Source: user_namespaces(7).
  */
 #ifndef ISORUN_SANDBOX_LAUNCH_USERNS_H
 #define ISORUN_SANDBOX_LAUNCH_USERNS_H

@@ -132,6 +132,20 @@ static void explain_memory(const struct iso_plan *plan, const struct iso_cgroup_
 	}
 }
 
+static void classify_cancelled(int signal_number, const char *what, struct iso_outcome *outcome)
+{
+	char name[ISO_SIGNAL_NAME_SIZE];
+	iso_signal_name(signal_number, name);
+	set(outcome, ISO_STATUS_CANCELLED, EXIT_SIGNAL_BASE + signal_number, ISO_CLASS_CANCELLED);
+	iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0, "received %s, %s", name, what);
+}
+
+void iso_classify_cancelled_early(int signal_number, struct iso_outcome *ret_outcome)
+{
+	*ret_outcome = (struct iso_outcome){.payload_exit = -1};
+	classify_cancelled(signal_number, "before the command was started", ret_outcome);
+}
+
 void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 		  const struct iso_cgroup_usage *usage, struct iso_outcome *ret_outcome)
 {
@@ -149,16 +163,9 @@ void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 		explain_memory(plan, usage, &outcome->error);
 	} else if (ending->setup_timed_out) {
 		set(outcome, ISO_STATUS_LAUNCH_FAILED, EXIT_ISORUN_FAILED, ISO_CLASS_LAUNCH_FAILED);
-		iso_error_set(&outcome->error, ISO_ERR_LAUNCH, 0, "set up the isolation: it hangs");
-		iso_error_hint(&outcome->error,
-			       "a mount may wait for a server that does not answer");
+		iso_report_hang(plan, ending->setup_at, &outcome->error);
 	} else if (ending->cancel_signal != 0) {
-		char name[ISO_SIGNAL_NAME_SIZE];
-		iso_signal_name(ending->cancel_signal, name);
-		set(outcome, ISO_STATUS_CANCELLED, EXIT_SIGNAL_BASE + ending->cancel_signal,
-		    ISO_CLASS_CANCELLED);
-		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,
-			      "received %s, which ended the command", name);
+		classify_cancelled(ending->cancel_signal, "which ended the command", outcome);
 	} else if (ending->deadline_passed) {
 		set(outcome, ISO_STATUS_TIMED_OUT, EXIT_TIMED_OUT, ISO_CLASS_TIMEOUT);
 		iso_error_set(&outcome->error, ISO_ERR_SYSTEM, 0,
@@ -173,10 +180,6 @@ void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 	} else {
 		classify_payload(plan, usage, outcome);
 	}
-	if (ending->left_behind)
-		iso_error_hint(&outcome->error,
-			       "a killed process is stuck in the kernel and was left "
-			       "behind: see its cgroup");
 }
 
 void iso_classify_refused(const struct iso_error *reason, struct iso_outcome *ret_outcome)

@@ -23,6 +23,9 @@ struct iso_outcome {
 void iso_classify(const struct iso_plan *plan, const struct iso_ending *ending,
 		  const struct iso_cgroup_usage *usage, struct iso_outcome *ret_outcome);
 
+/* The outcome of a request that a signal ended before its launch. */
+void iso_classify_cancelled_early(int signal_number, struct iso_outcome *ret_outcome);
+
 /* The outcome of a request that was refused or failed before its launch. */
 void iso_classify_refused(const struct iso_error *reason, struct iso_outcome *ret_outcome);
 

@@ -92,6 +92,15 @@ static void hint_refusal(struct iso_error *error)
 			       "it here: isorun doctor looks closer");
 }
 
+void iso_report_hang(const struct iso_plan *plan, uint64_t at, struct iso_error *ret_error)
+{
+	char what[400] = "set up the isolation";
+	const struct iso_record record = {.step = iso_step_of(at), .index = (uint32_t)at};
+	if (record.step != ISO_STEP_UNSET)
+		describe(plan, &record, what, sizeof(what));
+	iso_error_set(ret_error, ISO_ERR_LAUNCH, 0, "%s: it hangs", what);
+}
+
 static bool is_masked_proc(const struct iso_plan *plan, const struct iso_record *record)
 {
 	return record->step == ISO_STEP_FSOP && record->value == EPERM &&

@@ -9,6 +9,9 @@
 void iso_report_failure(const struct iso_plan *plan, const struct iso_record *record,
 			struct iso_error *ret_error);
 
+/* The same of a set-up that does not get on; `at` says where (iso_step_pack). */
+void iso_report_hang(const struct iso_plan *plan, uint64_t at, struct iso_error *ret_error);
+
 /* What a step does, e.g. "enter the working directory". Static; "" for an unknown one. */
 const char *iso_step_text(uint32_t step);
 

@@ -13,9 +13,11 @@
 #include "runner/base/clock.h"
 #include "sandbox/watch/internal.h"
 
-#define SETUP_LIMIT_MS	 30000
-#define KILL_LIMIT_MS	 5000 /* how long a killed process may take to vanish */
-#define LAST_FLUSH_MS	 500  /* for a slow reader after a deadline or a cancel */
+#define SETUP_STALL_MS	 30000 /* without a step forward */
+#define KILL_LOOK_MS	 100   /* before that nobody even looks how many there are */
+#define KILL_STALL_MS	 2000 /* how long killed processes may take until something of them is gone */
+#define KILL_LIMIT_MS	 30000 /* and until all is */
+#define LAST_FLUSH_MS	 500   /* for a slow reader after a deadline or a cancel */
 #define PROGRESS_MS	 1000
 #define CANCEL_AT_ONCE	 2 /* a second cancel skips the grace */
 #define CANCELS_PER_STEP 64
@@ -31,6 +33,32 @@ static uint64_t count_survivors(const struct iso_supervision *run)
 	return members > 0 ? members - 1 : 0;
 }
 
+/* Wait for the end of what was killed, which takes as long as it takes, but not without a sign of
+ * progress: what is stuck in the kernel stays there for ever. */
+static void wait_for_killed(struct iso_supervision *run)
+{
+	int64_t now = iso_clock_mono_ns();
+	run->killed_deadline_ns = iso_deadline_after(now, KILL_LIMIT_MS);
+	run->phase_deadline_ns =
+		iso_deadline_after(now, run->cgroup != NULL ? KILL_LOOK_MS : KILL_STALL_MS);
+	run->killed_left = UINT64_MAX;
+	run->killed_memory = UINT64_MAX;
+}
+
+/* Whether there is less of what was killed than before; then the wait goes on. */
+static bool killed_are_going(struct iso_supervision *run)
+{
+	int64_t now = iso_clock_mono_ns();
+	if (run->cgroup == NULL || now >= run->killed_deadline_ns)
+		return false;
+	uint64_t left = iso_cgroup_count(run->cgroup), memory = iso_cgroup_memory(run->cgroup);
+	bool fewer = left < run->killed_left || memory < run->killed_memory;
+	run->killed_left = left;
+	run->killed_memory = memory;
+	run->phase_deadline_ns = iso_deadline_after(now, KILL_STALL_MS);
+	return fewer;
+}
+
 void iso_kill_all(struct iso_supervision *run)
 {
 	if (run->ending.exited)
@@ -39,7 +67,7 @@ void iso_kill_all(struct iso_supervision *run)
 		/* Without its init the kernel kills the whole PID namespace. */
 		iso_process_signal(run->process, SIGKILL);
 	run->phase = ISO_PHASE_KILLED;
-	run->phase_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), KILL_LIMIT_MS);
+	wait_for_killed(run);
 }
 
 void iso_kill_early(struct iso_supervision *run)
@@ -133,11 +161,23 @@ static void on_cancel(struct iso_supervision *run)
 	}
 }
 
+/* A large world on a busy machine may take long; what does not get on hangs. */
+static bool setup_goes_on(struct iso_supervision *run)
+{
+	uint64_t at = __atomic_load_n(run->setup_at, __ATOMIC_RELAXED);
+	bool moved = at != run->ending.setup_at;
+	run->ending.setup_at = at;
+	run->phase_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), SETUP_STALL_MS);
+	return moved;
+}
+
 static void on_deadline(struct iso_supervision *run)
 {
 	switch (run->phase) {
 	case ISO_PHASE_SETUP: /* the wall limit covers set-up, too */
 		run->ending.deadline_passed = run->wall_deadline_ns <= run->phase_deadline_ns;
+		if (!run->ending.deadline_passed && setup_goes_on(run))
+			break;
 		run->ending.setup_timed_out = !run->ending.deadline_passed;
 		iso_kill_early(run);
 		break;
@@ -149,6 +189,8 @@ static void on_deadline(struct iso_supervision *run)
 		iso_kill_early(run);
 		break;
 	case ISO_PHASE_KILLED:
+		if (killed_are_going(run))
+			break;
 		run->ending.left_behind = true;
 		on_init_end(run);
 		run->phase_deadline_ns = iso_clock_mono_ns();
@@ -158,6 +200,8 @@ static void on_deadline(struct iso_supervision *run)
 		run->phase_deadline_ns = ISO_NEVER; /* what is in the pipes needs no waiting for */
 		break;
 	case ISO_PHASE_EMPTYING:
+		if (killed_are_going(run))
+			break;
 		run->ending.left_behind = true;
 		run->phase = ISO_PHASE_DONE;
 		break;
@@ -198,7 +242,7 @@ static void advance(struct iso_supervision *run)
 	if (run->phase == ISO_PHASE_ENDED && (streams_ended(run) || run->ending.left_behind)) {
 		announce_output(run);
 		run->phase = ISO_PHASE_EMPTYING;
-		run->phase_deadline_ns = iso_deadline_after(iso_clock_mono_ns(), KILL_LIMIT_MS);
+		wait_for_killed(run);
 	}
 	if (run->phase == ISO_PHASE_EMPTYING &&
 	    (run->cgroup == NULL || run->ending.left_behind || iso_cgroup_is_empty(run->cgroup)))
@@ -366,7 +410,7 @@ void iso_supervise_begin(struct iso_supervision *run)
 	run->oom_until_ns = ISO_NEVER;
 	run->cancel_count = 0;
 	run->terminal = (struct iso_terminal){.master_fd = -1, .input_fd = -1};
-	run->phase_deadline_ns = iso_deadline_after(run->started_mono_ns, SETUP_LIMIT_MS);
+	run->phase_deadline_ns = iso_deadline_after(run->started_mono_ns, SETUP_STALL_MS);
 	run->wall_deadline_ns =
 		run->wall_limit_ms == ISO_UNLIMITED
 			? ISO_NEVER

@@ -25,6 +25,7 @@ struct iso_ending {
 	int wait_status;
 	bool deadline_passed;	   /* the wall limit ended it */
 	bool setup_timed_out;	   /* set-up hung */
+	uint64_t setup_at;	   /* where (iso_step_pack) */
 	int cancel_signal;	   /* the caller ended it with this signal, or 0 */
 	bool oom_seen;		   /* hybrid: the kernel killed a member for want of memory */
 	bool killed;		   /* everything was killed before the payload had ended */
@@ -48,6 +49,7 @@ enum iso_phase {
 struct iso_supervision {
 	struct iso_watch *watch;	 /* borrowed; open */
 	struct iso_process *process;	 /* borrowed */
+	const uint64_t *setup_at;	 /* borrowed; where the child is, which writes it */
 	int control_fd;			 /* borrowed */
 	const char *uid_map, *gid_map;	 /* borrowed; of a user namespace that the init makes */
 	const struct iso_cgroup *cgroup; /* borrowed; NULL: none */
@@ -64,6 +66,8 @@ struct iso_supervision {
 	struct iso_ending ending; /* to be read once it is done */
 	enum iso_phase phase;
 	int64_t wall_deadline_ns, phase_deadline_ns, progress_due_ns;
+	int64_t killed_deadline_ns;	     /* for what was killed */
+	uint64_t killed_left, killed_memory; /* of it, when last looked at */
 	int64_t oom_until_ns; /* until then an announced kill may come; else ISO_NEVER */
 	int cancel_count;
 	struct iso_inbox_signals cancels;

@@ -68,14 +68,13 @@ sleep 2.2
 "$ISORUN" run -- true
 is 'T62 the next run removes what a killed one left' "$(cgroups_left)" 0
 # F031: somebody has made cgroups below the run's. F095: and others cannot open it, so not lock it either.
+: >"$base/locked"
 for killed in no yes; do
-  "$ISORUN" run -- sh -c 'echo ready; sleep 2' >"$base/ready" 2>"$base/err" &
-  pid=$!
-  wait_for_text "$base/ready"
+  start "$base/ready" "$ISORUN" run -- sh -c 'echo ready; sleep 2'
   # shellcheck disable=SC2086
   find $own_cgroups -type d -name "isorun-$pid-*" | while read -r dir; do
     mkdir -p "$dir/below/deeper" "$dir/beside"
-    setpriv --reuid $user --clear-groups flock -n "$dir" true 2>/dev/null && echo "$dir can be locked" >>"$base/err"
+    setpriv --reuid $user --clear-groups flock -n "$dir" true 2>/dev/null && echo "$dir can be locked" >>"$base/locked"
   done
   if [ $killed = yes ]; then
     kill -KILL $pid
@@ -85,16 +84,13 @@ for killed in no yes; do
   else
     wait $pid
   fi
-  is "F031 F095 cgroups below a run's go with it (isorun killed: $killed)" "$? $(cgroups_left) $(cat "$base/err")" '0 0 '
-  : >"$base/ready"
+  is "F031 F095 cgroups below a run's go with it (isorun killed: $killed)" "$? $(cgroups_left) $(cat "$base/locked")" '0 0 '
 done
 "$ISORUN" gc extra 2>/dev/null
 is 'gc takes no arguments' "$?" 125
 
 # The init of a run is killed from outside: an error of isorun's, not a success.
-"$ISORUN" run --receipt "$base/receipt" -- sh -c 'echo ready; sleep 30' >"$base/ready" 2>/dev/null &
-pid=$!
-wait_for_text "$base/ready"
+start "$base/ready" "$ISORUN" run --receipt "$base/receipt" -- sh -c 'echo ready; sleep 30'
 kill -KILL "$(own_inits $pid)"
 wait $pid
 code=$?

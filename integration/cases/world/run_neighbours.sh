@@ -21,20 +21,18 @@ leave_places() {
 }
 ids=/etc/isorun/host-ids
 
-# start NAME COMMAND…: a run in the background that has said something; its isorun's pid is in $pid.
-start() {
+# neighbour NAME COMMAND…: a run in the background that has said something; its isorun's pid is in $pid.
+neighbour() {
   name=$1
   shift
-  "$ISORUN" run --receipt "$base/$name.json" -- "$@" >"$base/$name" 2>"$base/$name.err" &
-  pid=$!
-  wait_for_text "$base/$name"
+  start "$base/$name" "$ISORUN" run --receipt "$base/$name.json" -- "$@"
 }
 
 # --- both sides hostile
 cp "$PROBES/probe_hostile" .
-start one ./probe_hostile hog-inotify
+neighbour one ./probe_hostile hog-inotify
 one=$pid
-start two ./probe_hostile hog-inotify
+neighbour two ./probe_hostile hog-inotify
 two=$pid
 is 'F012 what one run takes of a per-user limit, another one still has' \
   "$(cat "$base/two")" "$(cat "$base/one")"
@@ -52,9 +50,9 @@ wait $one $two
 
 # --- a range of two
 printf '# ours\n\n400000000:131072\n' >$ids
-start one sh -c 'echo ready; sleep 60'
+neighbour one sh -c 'echo ready; sleep 60'
 one=$pid
-start two sh -c 'echo ready; sleep 60'
+neighbour two sh -c 'echo ready; sleep 60'
 two=$pid
 blocks() { for run; do uid_of "$(child_of "$run")"; done | sort | tr '\n' ' '; }
 is 'F012 a configured range is what they come from' "$(blocks $one $two)" '400001000 400066536 '

@@ -13,9 +13,7 @@ is 'as root: files made by the payload belong to root on disk' "$(stat -c %u:%g 
 is 'F012 as root: the payload has a block of host ids, of the range that nobody hands out' \
   "$(field "[.isolation.identity, .isolation.host_uid >= 1879048192, .isolation.host_uid < 2147352576,
     (.stdout.text == \" 0 \\(.isolation.host_uid - 1000) 65536\n\")]")" '["mapped",true,true,true]'
-"$ISORUN" run -- sh -c 'echo ready; sleep 5' >"$base/ready" 2>/dev/null &
-pid=$!
-wait_for_text "$base/ready"
+start "$base/ready" "$ISORUN" run -- sh -c 'echo ready; sleep 5'
 init=$(own_inits $pid)
 set -- $(sed -n 's/^Uid://p' "/proc/$init/status")
 is 'as root: so does the host' "$(($1 >= 1879048192)) $(($1 == $2 && $2 == $3 && $3 == $4))" '1 1'

@@ -109,7 +109,7 @@ is '--uid, --gid, --hostname' "$(echo "$out" | tr '\n' ' ')" '7 8 box '
 run -- sh -c 'echo x >/dev/stderr; echo y >/dev/stdout; echo z >/dev/fd/2'
 is 'T91 /dev/stdout and /dev/stderr can be opened' "$code $out" '0 y'
 
-cat >"$base/expected" <<'EOF'
+cat >"$base/expected" <<EOF
 keyctl EPERM
 add_key EPERM
 request_key EPERM
@@ -184,7 +184,7 @@ sched_setaffinity init EPERM
 kcmp EPERM
 unknown call ENOSYS
 getpid ok
-i386 entry SIGSYS
+i386 entry $(i386_entry)
 x32 entry SIGSYS
 EOF
 run -- ./probe_syscalls

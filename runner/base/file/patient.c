@@ -1,6 +1,6 @@
 /*
- * RESOLVE_CACHED (Linux 5.12) fails where a lookup would have to ask a file system. A descriptor got
- * that way can still be of one that must be asked for its attributes.
+ * RESOLVE_CACHED (Linux 5.12) fails where a lookup would have to ask a file system. A descriptor
+ * got that way can still be of one that must be asked for its attributes.
  */
 #include "runner/base/file/patient.h"
 
@@ -9,17 +9,20 @@
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runner/base/cleanup.h"
+#include "runner/base/file/beneath.h"
 #include "runner/base/file/fd.h"
+#include "runner/base/file/reopen.h"
 #include "runner/base/file/slow.h"
 #include "runner/base/scout.h"
 
 struct question {
+	int dir_fd; /* from which nothing may lead out, or AT_FDCWD: from anywhere to anywhere */
 	const char *path;
 	int flags;
 };
@@ -29,16 +32,18 @@ struct reply {
 	struct stat st;
 };
 
-static int open_path(const char *path, int flags)
+/* However long it takes. */
+static int open_now(const struct question *question)
 {
-	return open(path, O_PATH | O_CLOEXEC | flags);
+	return question->dir_fd == AT_FDCWD
+		       ? iso_fd_above_stdio(open(question->path, question->flags | O_CLOEXEC))
+		       : iso_open_beneath(question->dir_fd, question->path, question->flags);
 }
 
 static void look(int reply_fd, const void *argument)
 {
-	const struct question *question = argument;
 	struct reply reply = {0};
-	int fd = open_path(question->path, question->flags);
+	int fd = open_now(argument);
 	if (fd < 0 || fstat(fd, &reply.st) < 0)
 		reply.failed = errno;
 	if (reply.failed == 0)
@@ -47,11 +52,11 @@ static void look(int reply_fd, const void *argument)
 		(void)iso_fd_write_all(reply_fd, &reply, sizeof(reply));
 }
 
-static int ask_scout(const char *path, int flags, const struct iso_patience *patience,
-		     struct stat *ret_st)
+/* Let a scout open it; `given_fd` is what it needs for that, or -1. */
+static int ask_scout(const struct question *question, int given_fd,
+		     const struct iso_patience *patience, struct stat *ret_st)
 {
-	const struct question question = {path, flags};
-	const struct iso_scout_work work = {look, &question, -1};
+	const struct iso_scout_work work = {look, question, given_fd};
 	const struct iso_patience usual = iso_patience_for(ISO_LOOKUP_LIMIT_MS, -1);
 	ISO_AUTO_FREE char *data = NULL;
 	size_t size;
@@ -71,13 +76,16 @@ static int ask_scout(const char *path, int flags, const struct iso_patience *pat
 }
 
 /* In one step, if the kernel need not ask anybody; -1 with EAGAIN when it must, or may have to. */
-static int open_cached(const char *path, int flags)
+static int open_cached(const struct question *question)
 {
+	const bool beneath = question->dir_fd != AT_FDCWD;
 	const struct open_how how = {
-		.flags = (uint64_t)(unsigned int)(O_PATH | O_CLOEXEC | flags),
-		.resolve = RESOLVE_CACHED,
+		.flags = (uint64_t)(unsigned int)(question->flags | O_CLOEXEC),
+		.resolve =
+			RESOLVE_CACHED | (beneath ? RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS : 0U),
 	};
-	int fd = iso_fd_above_stdio((int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)));
+	int fd = iso_fd_above_stdio(
+		(int)syscall(SYS_openat2, question->dir_fd, question->path, &how, sizeof(how)));
 	if (fd >= 0 && !iso_slow_is(fd))
 		return fd;
 	if (fd >= 0) {
@@ -93,17 +101,43 @@ static bool is_undecided(int os_errno)
 	return os_errno == EAGAIN || os_errno == EINVAL || os_errno == ENOSYS || os_errno == EPERM;
 }
 
-int iso_patient_open(const char *path, int flags, const struct iso_patience *patience,
-		     struct stat *ret_st)
+static int open_patiently(const struct question *question, const struct iso_patience *patience,
+			  struct stat *ret_st)
 {
-	ISO_AUTO_CLOSE int fd = open_cached(path, flags);
+	ISO_AUTO_CLOSE int fd = open_cached(question);
 	if (fd < 0 && !is_undecided(errno))
 		return -1;
 	if (fd < 0 && iso_slow_exists())
-		return ask_scout(path, flags, patience, ret_st);
+		return ask_scout(question, question->dir_fd == AT_FDCWD ? -1 : question->dir_fd,
+				 patience, ret_st);
 	if (fd < 0)
-		fd = iso_fd_above_stdio(open_path(path, flags));
+		fd = open_now(question);
 	if (fd < 0 || fstat(fd, ret_st) < 0)
 		return -1;
 	return ISO_TAKE_FD(fd);
+}
+
+int iso_patient_open(const char *path, int flags, const struct iso_patience *patience,
+		     struct stat *ret_st)
+{
+	const struct question question = {AT_FDCWD, path, O_PATH | flags};
+	return open_patiently(&question, patience, ret_st);
+}
+
+int iso_patient_open_beneath(int dir_fd, const char *path, const struct iso_patience *patience,
+			     struct stat *ret_st)
+{
+	const struct question question = {dir_fd, path, O_PATH};
+	return open_patiently(&question, patience, ret_st);
+}
+
+int iso_patient_reopen(int fd, int flags, const struct iso_patience *patience)
+{
+	char path[64];
+	struct stat st;
+	const struct question question = {AT_FDCWD, path, flags};
+	if (!iso_slow_is(fd))
+		return iso_reopen(fd, flags);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return ask_scout(&question, fd, patience, &st);
 }

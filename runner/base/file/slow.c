@@ -1,6 +1,6 @@
 /*
- * The kernel tells a mount's kind by the mount's id (Linux 6.8), and mountinfo tells everybody's. Of
- * many kinds the kernel has not even a driver, as its list of file systems says.
+ * The kernel tells a mount's kind by the mount's id (Linux 6.8), and mountinfo tells everybody's.
+ * Of many kinds the kernel has not even a driver, as its list of file systems says.
  */
 #include "runner/base/file/slow.h"
 
@@ -173,9 +173,17 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* Whether a mount that is not `accepted` is at or below `path`, or holds it. */
-static bool is_near(const char *path, bool (*accepted)(const char *kind, size_t length))
+/*
+ * Find a mount that is not `accepted` at or below `path`, or that holds it.
+ *
+ * ret_point  its mount point, for the caller to free, or NULL when that is not known; NULL: not
+ * asked
+ */
+static bool find_near(const char *path, bool (*accepted)(const char *kind, size_t length),
+		      char **ret_point)
 {
+	if (ret_point != NULL)
+		*ret_point = NULL;
 	if (!kernel_knows_others(accepted))
 		return false;
 	ISO_AUTO_FREE char *text = read_whole("/proc/self/mountinfo");
@@ -190,18 +198,28 @@ static bool is_near(const char *path, bool (*accepted)(const char *kind, size_t 
 		if (point == NULL)
 			return true;
 		unescape(point);
-		if (iso_path_is_beneath(point, path) || iso_path_is_beneath(path, point))
-			return true;
+		if (!iso_path_is_beneath(point, path) && !iso_path_is_beneath(path, point))
+			continue;
+		if (ret_point != NULL)
+			*ret_point = ISO_TAKE_PTR(point);
+		return true;
 	}
 	return false;
 }
 
 bool iso_slow_exists(void)
 {
-	return is_near("/", is_quick);
+	return find_near("/", is_quick, NULL);
 }
 
 bool iso_slow_is_near(const char *path)
 {
-	return is_near(path, is_quick_outside);
+	return find_near(path, is_quick_outside, NULL);
+}
+
+char *iso_slow_find(const char *path)
+{
+	char *point;
+	(void)find_near(path, is_quick, &point); /* an unknown one has no name */
+	return point;
 }

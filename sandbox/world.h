@@ -53,7 +53,7 @@ struct iso_fsop {
 
 enum iso_identity_kind {
 	ISO_IDENTITY_UNSET = 0,
-	ISO_IDENTITY_MAPPED, /* started as root: a block of host ids that own nothing, for each run */
+	ISO_IDENTITY_MAPPED, /* started as root: host ids that own nothing, a block for each run */
 	ISO_IDENTITY_OWNER,  /* started as root, no id-mapping there: the workspace's owner */
 	ISO_IDENTITY_CALLER, /* started as an ordinary user: that user */
 };

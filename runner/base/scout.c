@@ -142,7 +142,7 @@ int iso_scout_send(const struct iso_scout_work *work, const struct iso_patience 
 		be_scout(work, reply_fd);
 	if (pid < 0)
 		return errno;
-	reply_fd = iso_fd_close(reply_fd);
+	(void)iso_fd_close(ISO_TAKE_FD(reply_fd));
 	int failed = read_answer(own_fd, patience, limit, &answer, ret_fd);
 	end(pid);
 	if (failed != 0) {

@@ -1,5 +1,5 @@
-/* The file tools of a call: on the host, by descriptors only (decision 008), and apart from us where a
- * file system of the workspace may keep them waiting for ever. */
+/* The file tools of a call: on the host, by descriptors only (decision 008), and apart from us
+ * where a file system of the workspace may keep them waiting for ever. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "runner/calls/session.h"
 #include "runner/workspace/file_tools.h"
 
-/* A listing has at most a thousand names of 255 bytes, of which each may take six; what is written is
- * answered in a few words. */
+/* A listing has at most a thousand names of 255 bytes, of which each may take six; what is
+ * written is answered in a few words. */
 #define ANSWER_LIMIT ((uint64_t)2 << 20)
 
 /* The first `output_limit` bytes of a tool's answer, and the digest of all of it (TOOL-3). */

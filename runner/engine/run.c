@@ -120,14 +120,19 @@ static int launch(struct iso_run *run, struct iso_error *err)
 		    0 ||
 	    iso_watch_open(&run->watch, err) < 0)
 		return -1;
-	const int stdio[3] = {
-		request->stdin_fd >= 0 && !command->tty ? request->stdin_fd
-							: run->station->dev_null_fd,
-		run->streams[0].write_fd,
-		run->streams[command->streams.merge ? 0 : 1].write_fd,
+	const struct iso_launch_order order = {
+		.plan = &run->plan,
+		.ids = &run->ids,
+		.cgroup = cgroup_of(run),
+		.stdio =
+			{
+				request->stdin_fd >= 0 && !command->tty ? request->stdin_fd
+									: run->station->dev_null_fd,
+				run->streams[0].write_fd,
+				run->streams[command->streams.merge ? 0 : 1].write_fd,
+			},
 	};
-	if (iso_prepare(&run->station->launcher, &run->plan, &run->ids, cgroup_of(run), stdio,
-			&run->prepared, err) < 0 ||
+	if (iso_prepare(&run->station->launcher, &order, &run->prepared, err) < 0 ||
 	    iso_launch(&run->prepared, cgroup_of(run), &run->process, err) < 0)
 		return -1;
 	for (int i = 0; i < 2; i++)

@@ -1,4 +1,5 @@
-/* A directory's names for a caller: the first thousand in order, in as much memory as these take. */
+/* A directory's names for a caller: the first thousand in order, in as much memory as these take.
+ * */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +22,8 @@ struct entry {
 	bool is_directory;
 };
 
-/* The first names in order, however many there are: a heap with the last of them on top. One more than
- * is shown says that there are more. */
+/* The first names in order, however many there are: a heap with the last of them on top. One more
+ * than is shown says that there are more. */
 struct listing {
 	struct entry entries[LIST_MAX + 1];
 	size_t count;

@@ -198,9 +198,9 @@ static bool push(struct worker *worker, int fd, uint32_t depth, struct iso_snaps
 static void pop(struct worker *worker)
 {
 	struct frame *inner = &worker->frames[--worker->depth];
-	struct frame *outer = worker->depth > 0 ? inner - 1 : NULL;
 	struct stat st;
-	if (outer != NULL && outer->fd < 0) {
+	if (worker->depth > 0 && inner[-1].fd < 0) {
+		struct frame *outer = inner - 1;
 		outer->fd = iso_fd_above_stdio(openat(inner->fd, "..", DIRECTORY_FLAGS));
 		if (outer->fd >= 0 && (fstat(outer->fd, &st) < 0 || st.st_dev != outer->dev ||
 				       st.st_ino != outer->ino))

@@ -69,8 +69,8 @@ struct iso_snapshot_options {
 	struct iso_patience patience; /* when to stop, and say so */
 };
 
-/* The standard: .git (but for what git obeys), .venv, node_modules, __pycache__ are skipped; 4,000,000
- * entries, 1 GiB, 1024 levels; two threads; no end of time. */
+/* The standard: .git (but for what git obeys), .venv, node_modules, __pycache__ are skipped;
+ * 4,000,000 entries, 1 GiB, 1024 levels; two threads; no end of time. */
 extern const struct iso_snapshot_options iso_snapshot_standard;
 
 /*

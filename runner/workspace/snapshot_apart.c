@@ -1,5 +1,5 @@
-/* The walk happens in a scout, in memory that both processes see at the same address: its pointers are
- * ours. */
+/* The walk happens in a scout, in memory that both processes see at the same address: its
+ * pointers are ours. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@ struct iso_dir_reader {
 	int64_t newest_ctime_ns;
 	const char *incomplete; /* why something is missing (ISO_CUT_*); NULL: nothing is */
 	bool no_memory;
-	bool apart; /* in a process that may be given up: file systems are asked whatever they are */
+	bool apart; /* in a process that may be given up: any file system is asked */
 };
 
 /* 0, or -1 when out of memory. */

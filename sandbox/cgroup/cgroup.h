@@ -142,7 +142,8 @@ int iso_cgroup_remove_directory(int parent_fd, const char *name);
 void iso_cgroup_sweep(const struct iso_cgroup_site *site);
 int iso_cgroup_gc(uint64_t *ret_removed, struct iso_error *err);
 
-/* Members that do not go when they are killed stay in there: later sweeps are not to wait for them. */
+/* Members that do not go when they are killed stay in there: later sweeps are not to wait for
+ * them. */
 void iso_cgroup_give_up(const struct iso_cgroup *cgroup);
 
 /* All that a stale run's name starts with. */

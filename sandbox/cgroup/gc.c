@@ -62,8 +62,8 @@ static bool is_given_up(int fd)
 	return fstat(fd, &st) == 0 && (st.st_mode & 0777) == MODE_GIVEN_UP;
 }
 
-/* Nobody's: old enough, or given up, and its lock can be had (it is kept in `fd`). What cgroupfs gives
- * as the time is that of the first look at the directory, which is never too early. */
+/* Nobody's: old enough, or given up, and its lock can be had (it is kept in `fd`). What cgroupfs
+ * gives as the time is that of the first look at the directory, which is never too early. */
 static bool is_stale(int fd)
 {
 	struct stat st;

@@ -107,8 +107,8 @@ static void check(enum iso_step step, long result)
 		fail(step, result);
 }
 
-/* Receive the configuration. A descriptor that comes with it is only held: the lock of the payload's
- * host ids, for as long as this process lives. */
+/* Receive the configuration. A descriptor that comes with it is only held: the lock of the
+ * payload's host ids, for as long as this process lives. */
 static void receive_config(void)
 {
 	const enum iso_step step = ISO_STEP_INIT_CONFIG;

@@ -343,9 +343,10 @@ static void prepare_maps(struct iso_prepared *prepared)
 		 identity->host_gid);
 }
 
-static int prepare(struct iso_prepared *prepared, const struct iso_plan *plan,
-		   const struct iso_cgroup *cgroup, const int stdio[3], struct iso_error *err)
+static int prepare(struct iso_prepared *prepared, const struct iso_launch_order *order,
+		   struct iso_error *err)
 {
+	const struct iso_plan *plan = order->plan;
 	static char *const no_environment[] = {NULL};
 	const struct iso_identity *identity = &prepared->ids->identity;
 	struct iso_child *child = &prepared->child;
@@ -355,7 +356,7 @@ static int prepare(struct iso_prepared *prepared, const struct iso_plan *plan,
 	if (open_control(prepared, err) < 0 ||
 	    prepare_init_argv(prepared, &plan->command, err) < 0 ||
 	    prepare_ops(prepared, err) < 0 || use_template(prepared, err) < 0 ||
-	    prepare_joining(prepared, cgroup, err) < 0 ||
+	    prepare_joining(prepared, order->cgroup, err) < 0 ||
 	    iso_message_compose(plan, identity, &prepared->config, &prepared->config_size, err) < 0)
 		return -1;
 	prepared->stack = aligned_alloc(16, ISO_CHILD_STACK_SIZE);
@@ -371,7 +372,7 @@ static int prepare(struct iso_prepared *prepared, const struct iso_plan *plan,
 	child->init_argv = prepared->init_argv.items;
 	child->env =
 		plan->command.env.items != NULL ? plan->command.env.items : (char **)no_environment;
-	prepare_descriptors(prepared, stdio);
+	prepare_descriptors(prepared, order->stdio);
 	return 0;
 }
 
@@ -396,19 +397,18 @@ void iso_payload_ids_give_back(struct iso_launcher *launcher, struct iso_payload
 	iso_host_ids_give_back(&launcher->host_ids, &ids->block, all_gone);
 }
 
-int iso_prepare(struct iso_launcher *launcher, const struct iso_plan *plan,
-		const struct iso_payload_ids *ids, const struct iso_cgroup *cgroup,
-		const int stdio[3], struct iso_prepared *ret_prepared, struct iso_error *err)
+int iso_prepare(struct iso_launcher *launcher, const struct iso_launch_order *order,
+		struct iso_prepared *ret_prepared, struct iso_error *err)
 {
 	*ret_prepared = (struct iso_prepared){
 		.launcher = launcher,
-		.world = &plan->world,
-		.ids = ids,
+		.world = &order->plan->world,
+		.ids = order->ids,
 		.control_fd = -1,
 		.child_control_fd = -1,
 		.self_pidfd = -1,
 	};
-	if (prepare(ret_prepared, plan, cgroup, stdio, err) < 0) {
+	if (prepare(ret_prepared, order, err) < 0) {
 		iso_prepared_done(ret_prepared);
 		return -1;
 	}

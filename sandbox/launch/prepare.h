@@ -63,18 +63,22 @@ struct iso_prepared {
 	int self_pidfd;	      /* owned; of this process, for the init to watch */
 };
 
+/* What is launched, all borrowed. */
+struct iso_launch_order {
+	const struct iso_plan *plan;
+	const struct iso_payload_ids *ids; /* as whom */
+	const struct iso_cgroup *cgroup;   /* into which; its limits need not be set yet; or NULL */
+	int stdio[3];			   /* what becomes the payload's standard streams */
+};
+
 /*
- * Prepare `plan` for a launch as `ids` into `cgroup` (NULL: none), whose limits need not be set
- * yet.
- *
- * stdio  borrowed; what becomes the payload's standard streams
+ * Prepare a launch; plan and ids outlive what is prepared.
  *
  * Errors: ISO_ERR_SYSTEM and ISO_ERR_UNSUPPORTED name the step and the object; ISO_ERR_NOMEM.
  * Nothing of the host is changed.
  */
-int iso_prepare(struct iso_launcher *launcher, const struct iso_plan *plan,
-		const struct iso_payload_ids *ids, const struct iso_cgroup *cgroup,
-		const int stdio[3], struct iso_prepared *ret_prepared, struct iso_error *err);
+int iso_prepare(struct iso_launcher *launcher, const struct iso_launch_order *order,
+		struct iso_prepared *ret_prepared, struct iso_error *err);
 
 /* Let the child, which waits for this, join the cgroup and start. Errors: ISO_ERR_SYSTEM. */
 int iso_prepared_release(struct iso_prepared *prepared, struct iso_error *err);

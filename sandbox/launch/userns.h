@@ -28,7 +28,8 @@ struct iso_userns {
 int iso_userns_make(const char *uid_map, const char *gid_map, struct iso_userns *ret_userns,
 		    struct iso_error *err);
 
-/* Write the maps of the user namespace that `pid` has just made, as above. 0, or a negative errno. */
+/* Write the maps of the user namespace that `pid` has just made, as above. 0, or a negative
+ * errno. */
 int iso_userns_map(pid_t pid, const char *uid_map, const char *gid_map);
 
 /* Release it; whoever lives in it keeps it alive. */

@@ -1,5 +1,5 @@
-/* What the two halves of the supervision share: the one that goes from phase to phase, and the one that
- * listens to the init. */
+/* What the two halves of the supervision share: the one that goes from phase to phase, and the
+ * one that listens to the init. */
 #ifndef ISORUN_SANDBOX_WATCH_INTERNAL_H
 #define ISORUN_SANDBOX_WATCH_INTERNAL_H
 

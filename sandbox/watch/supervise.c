@@ -15,7 +15,7 @@
 
 #define SETUP_STALL_MS	 30000 /* without a step forward */
 #define KILL_LOOK_MS	 100   /* before that nobody even looks how many there are */
-#define KILL_STALL_MS	 2000 /* how long killed processes may take until something of them is gone */
+#define KILL_STALL_MS	 2000  /* what was killed: until something of it is gone */
 #define KILL_LIMIT_MS	 30000 /* and until all is */
 #define LAST_FLUSH_MS	 500   /* for a slow reader after a deadline or a cancel */
 #define PROGRESS_MS	 1000

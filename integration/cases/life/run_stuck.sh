@@ -43,10 +43,10 @@ peak() { # COMMAND…: the most memory that it had, in KiB
   most=0
   while kill -0 $peaked 2>/dev/null; do
     now=$(awk '/^VmHWM/ {print $2}' "/proc/$peaked/status" 2>/dev/null)
-    [ "${now:-0}" -le $most ] || most=$now
+    [ "${now:-0}" -le "$most" ] || most=$now
   done
   wait $peaked
-  echo $most
+  echo "$most"
 }
 used=$(peak "$ISORUN" exec --policy "$base/policy.json" --tool filesystem.list --args '{"path": "names"}')
 receipt=$(cat "$base/out")

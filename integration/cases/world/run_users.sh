@@ -15,6 +15,7 @@ is 'F012 as root: the payload has a block of host ids, of the range that nobody 
     (.stdout.text == \" 0 \\(.isolation.host_uid - 1000) 65536\n\")]")" '["mapped",true,true,true]'
 start "$base/ready" "$ISORUN" run -- sh -c 'echo ready; sleep 5'
 init=$(own_inits $pid)
+# shellcheck disable=SC2046
 set -- $(sed -n 's/^Uid://p' "/proc/$init/status")
 is 'as root: so does the host' "$(($1 >= 1879048192)) $(($1 == $2 && $2 == $3 && $3 == $4))" '1 1'
 kill -TERM $pid

@@ -64,8 +64,8 @@ static char *read_whole(const char *path)
 	return fd < 0 || iso_fd_read_all(fd, MOUNTINFO_MAX, &text, &size) < 0 ? NULL : text;
 }
 
-/* Whether this kernel knows any kind that is not `accepted`: lines of "nodev" or nothing, a tab, and
- * the kind. */
+/* Whether this kernel knows any kind that is not `accepted`: lines of "nodev" or nothing, a tab,
+ * and the kind. */
 static bool kernel_knows_others(bool (*accepted)(const char *kind, size_t length))
 {
 	ISO_AUTO_FREE char *text = read_whole("/proc/filesystems");

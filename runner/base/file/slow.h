@@ -23,8 +23,8 @@ bool iso_slow_exists(void);
  * `path`, or holds it: that of a network file system. */
 bool iso_slow_is_near(const char *path);
 
-/* The mount point of any such mount at or below the canonical `path`, or of the one that holds it, for
- * the caller to free; NULL when there is none that is known. For messages. */
+/* The mount point of any such mount at or below the canonical `path`, or of the one that holds
+ * it, for the caller to free; NULL when there is none that is known. For messages. */
 char *iso_slow_find(const char *path);
 
 #endif

@@ -50,8 +50,9 @@ static void __attribute__((noreturn)) be_scout(const struct iso_scout_work *work
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read the answer */
 	let_go_of_others(reply_fd, work->given_fd);
 	/* No handler of the host program's runs here, and no mask of its keeps an end away. */
+	const struct sigaction usual = {.sa_handler = SIG_DFL};
 	for (int number = 1; number < NSIG; number++)
-		(void)signal(number, SIG_DFL);
+		(void)sigaction(number, &usual, NULL); /* KILL and STOP have no other */
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	work->action(reply_fd, work->argument);

@@ -1,7 +1,6 @@
 /* Mappings by key, and clones of mounts that are mapped by them. */
 #include "sandbox/launch/idmap.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/mount.h>

@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runner/base/array.h"
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"
 #include "runner/base/file/fd.h"

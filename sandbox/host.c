@@ -2,10 +2,8 @@
 #include "sandbox/host.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/landlock.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/capability.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -14,7 +12,6 @@
 
 #include "runner/base/array.h"
 #include "runner/base/error.h"
-#include "runner/base/file/fd.h"
 
 static const struct {
 	cap_value_t value;

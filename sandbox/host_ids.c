@@ -17,7 +17,6 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "runner/base/cleanup.h"
 #include "runner/base/error.h"

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "runner/base/array.h"
 #include "runner/base/clock.h"
